@@ -5,7 +5,7 @@ the connection's thread, where the awaits never suspend; PostgreSQL awaits it on
 serves both, and a unit costs one hop, not one a statement.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -50,13 +50,13 @@ class Engine(Protocol):
         ...
 
     async def write(self, unit: Unit[T]) -> T:
-        """Run a unit in a write transaction. Returned = committed and durable. May share its commit with other units;
-        a unit that raises is rolled back alone."""
+        """Run a unit in a write transaction; returned = committed and durable.
+
+        It may share its commit with other units; one that raises is rolled back alone.
+        """
         ...
 
     async def close(self) -> None:
         """Finish what was accepted, then release every handle and thread."""
         ...
 
-
-Waiter = Callable[[], Awaitable[None]]

@@ -1,0 +1,131 @@
+"""What every verb is given: whose connection it is, and one namespace's store, clock, ids and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from octop_bridge.protocol import errors
+from octop_bridge.protocol import messages as wire
+
+if TYPE_CHECKING:
+    from octop_bridge.domain.identity import Identity
+    from octop_bridge.settings import Settings
+    from octop_bridge.storage.store import Store
+    from octop_bridge.work.desk import Desk
+
+Clock = Callable[[], int]
+"""Epoch milliseconds, now."""
+NewId = Callable[[str, int], str]
+"""`new_id("at", now_ms)` → `at_…`: 26 lower-case Crockford characters, sortable by time."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One connection: fixed at its start or by `bridge.hello`, never widened afterwards."""
+
+    session_id: str
+    surface: str
+    """stdio, in-process, cli or socket: goes into the actor of a journal row."""
+    role: wire.RoleName = "host"
+    namespace: str = "default"
+    local: bool = False
+    identity: Identity | None = None
+    """Bound by hello; for a model the only identity there is."""
+    namespace_fixed: bool = False
+    role_fixed: bool = True
+    greeted: bool = False
+    client: str = "unknown"
+    uid: int | None = None
+    pid: int | None = None
+
+    def actor(self, label: str | None = None) -> dict[str, Any]:
+        """Who acts, as the journal keeps it. The label is a name that a person gave, never an authority."""
+        return {"role": self.role, "surface": self.surface, "label": label, "uid": self.uid, "pid": self.pid}
+
+
+@dataclass(slots=True)
+class Context:
+    """One open namespace."""
+
+    namespace: str
+    store: Store
+    desk: Desk
+    """What runs between evidence and belief: extraction, its schedule, the index's upkeep."""
+    settings: Settings
+    clock: Clock
+    new_id: NewId
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Owners that are one person, mapped to the first of them."""
+
+
+@dataclass(slots=True, frozen=True)
+class Scope:
+    """What an identity may touch. `owners` None = all of them (a person without an identity)."""
+
+    owner: str
+    owners: tuple[str, ...] | None
+    session_id: str | None
+    chat_type: str
+    zone: str
+
+    def may_read(self, owner: str) -> bool:
+        """Whether a thing of this owner exists for this scope."""
+        return self.owners is None or owner in self.owners
+
+
+@dataclass(slots=True)
+class Host:
+    """What answers while no store is open: the process itself, as hello and status describe it."""
+
+    settings: Settings
+    clock: Clock
+    started_ms: int
+    backend: str
+    methods: Callable[[wire.RoleName], list[str]]
+    limits: Mapping[str, int]
+    degraded: Callable[[], list[wire.DegradedView]]
+    connections: Callable[[], int]
+    check_token: Callable[[str], bool]
+    """Whether this is the operator's token."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of one method. `context` is None while the store is opening, cannot be opened, or is not needed."""
+
+    session: Session
+    host: Host
+    context: Context | None = None
+
+    def need(self) -> Context:
+        """The open namespace, or StorageUnavailableError."""
+        if self.context is None:
+            raise errors.StorageUnavailableError("the store is not open yet", hint="try again")
+        return self.context
+
+    def scope(self, given: wire.Identity | None) -> Scope:
+        """Whose things this call is about. For a model the identity of its hello is the only one."""
+        from octop_bridge.domain import identity as who  # noqa: PLC0415 - not needed for hello
+
+        context, session = self.need(), self.session
+        if given is not None and session.role == "model" and session.identity is not None:
+            bound = session.identity
+            if who.identity_of(given) != bound:
+                raise errors.ForbiddenError("a model's identity is bound in bridge.hello", path="params.identity")
+        chosen = who.identity_of(given) if given is not None else session.identity
+        return _scope(who, chosen, session, context)
+
+
+def _scope(who: Any, chosen: Identity | None, session: Session, context: Context) -> Scope:
+    fallback = (chosen.session_id if chosen else None) or session.session_id
+    owner = who.owner_of(chosen, local=session.local, fallback=fallback, links=context.links)
+    everything = session.role == "person" and chosen is None
+    return Scope(
+        owner=owner,
+        owners=None if everything else who.readable_owners(owner),
+        session_id=chosen.session_id if chosen else None,
+        chat_type=who.chat_type_of(chosen),
+        zone=(chosen.timezone if chosen and chosen.timezone else None) or context.settings.time.zone,
+    )

@@ -1,0 +1,1 @@
+"""What is true: pure functions over plain values."""

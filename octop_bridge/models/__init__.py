@@ -1,0 +1,1 @@
+"""Who makes claims of evidence."""

@@ -1,0 +1,1 @@
+"""What travels on the wire."""

@@ -1,0 +1,1 @@
+"""Lines in, lines out: one connection, whatever carries it."""

@@ -1,0 +1,1 @@
+"""The store: named statements over a narrow engine."""

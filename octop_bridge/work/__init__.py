@@ -1,0 +1,1 @@
+"""What runs between evidence and belief: slices, promotion, the schedule."""
