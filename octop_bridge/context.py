@@ -36,6 +36,8 @@ class Session:
     namespace_fixed: bool = False
     role_fixed: bool = True
     greeted: bool = False
+    used: bool = False
+    """A call has gone to the namespace already."""
     client: str = "unknown"
     uid: int | None = None
     pid: int | None = None
@@ -119,9 +121,13 @@ class Call:
 
 
 def _scope(who: Any, chosen: Identity | None, session: Session, context: Context) -> Scope:
-    fallback = (chosen.session_id if chosen else None) or session.session_id
-    owner = who.owner_of(chosen, local=session.local, fallback=fallback, links=context.links)
     everything = session.role == "person" and chosen is None
+    owner = who.owner_of(
+        chosen,
+        local=session.local or everything,
+        fallback=(chosen.session_id if chosen else None) or session.session_id,
+        links=context.links,
+    )
     return Scope(
         owner=owner,
         owners=None if everything else who.readable_owners(owner),

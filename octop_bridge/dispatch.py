@@ -160,7 +160,7 @@ def storage_error(error: BaseException) -> errors.StorageUnavailableError | None
     if not isinstance(error, engine.StorageError):
         return None
     return errors.StorageUnavailableError(
-        error.message, kind=error.kind, retryable=error.retryable, hint=error.hint
+        "the store cannot do this now", kind=error.kind, retryable=error.retryable, hint=error.hint
     )
 
 
@@ -205,3 +205,12 @@ async def answer(request: dict[str, Any], perform_call: Callable[[str, Any], Awa
 def encode_error(error: errors.BridgeError, request_id: Any = None) -> bytes:
     """The reply line of an error that came before any handler."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error.body()})
+
+
+def warm() -> None:
+    """Import everything that a call needs and a greeting does not."""
+    _rpc()
+    for method in TABLE:
+        handler_of(method)
+    for module in ("domain.identity", "storage.sqlite", "storage.lease", "work.desk"):
+        importlib.import_module(f"octop_bridge.{module}")

@@ -12,7 +12,9 @@ CLAIM_TYPES: tuple[ClaimType, ...] = ("Fact", "Preference", "Decision", "Task", 
 Level = Literal["low", "medium", "high"]
 Role = Literal["user", "assistant", "tool", "system", "developer"]
 CandidateStatus = Literal["pending", "parked", "promoted", "merged", "rejected", "dismissed", "erased"]
-EventState = Literal["pending", "extracted", "raw", "skipped", "failed"]
+EventState = Literal["pending", "extracted", "raw"]
+DISPUTING: tuple["FindingKind", ...] = ("polarity", "slot", "update", "correction", "retraction")
+"""Findings of an open parked candidate that make the atom they name a disputed one."""
 AtomStatus = Literal["current", "historical", "retired"]
 Layer = Literal["atom", "derived", "raw", "host"]
 FindingKind = Literal[
@@ -87,6 +89,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     zone: str
     """IANA zone of the turn, for resolving "yesterday"."""
     chat_type: Literal["direct", "group"]
+    host_id: str | None = None
+    """The host's own id of the message, where it has one."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +136,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     candidate_id: str
     owner: str
+    chat_type: str
     status: CandidateStatus
     claim: Claim
     actor: str
