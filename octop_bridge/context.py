@@ -109,18 +109,25 @@ class Call:
 
     def scope(self, given: wire.Identity | None) -> Scope:
         """Whose things this call is about. For a model the identity of its hello is the only one."""
-        from octop_bridge.domain import identity as who  # noqa: PLC0415 - not needed for hello
+        return _scope(self.identity(given), self.session, self.need())
 
-        context, session = self.need(), self.session
-        if given is not None and session.role == "model" and session.identity is not None:
-            bound = session.identity
-            if who.identity_of(given) != bound:
-                raise errors.ForbiddenError("a model's identity is bound in bridge.hello", path="params.identity")
-        chosen = who.identity_of(given) if given is not None else session.identity
-        return _scope(who, chosen, session, context)
+    def identity(self, given: wire.Identity | None) -> Identity | None:
+        """Whose turn it is: as the call says, else as hello said. For a model as hello said, and nothing else."""
+        bound = self.session.identity
+        if given is None:
+            return bound
+        from octop_bridge.domain.identity import identity_of  # noqa: PLC0415 - not needed for hello
+
+        chosen = identity_of(given)
+        if self.session.role == "model" and chosen != bound:
+            raise errors.ForbiddenError("a model's identity is bound in bridge.hello", path="params.identity")
+        return chosen
 
 
-def _scope(who: Any, chosen: Identity | None, session: Session, context: Context) -> Scope:
+def _scope(chosen: Identity | None, session: Session, context: Context) -> Scope:
+    from octop_bridge.domain import identity as who  # noqa: PLC0415 - not needed for hello
+    from octop_bridge.domain.intake import zone_name  # noqa: PLC0415 - as above
+
     everything = session.role == "person" and chosen is None
     owner = who.owner_of(
         chosen,
@@ -133,5 +140,5 @@ def _scope(who: Any, chosen: Identity | None, session: Session, context: Context
         owners=None if everything else who.readable_owners(owner),
         session_id=chosen.session_id if chosen else None,
         chat_type=who.chat_type_of(chosen),
-        zone=(chosen.timezone if chosen and chosen.timezone else None) or context.settings.time.zone,
+        zone=zone_name(chosen.timezone if chosen else None, context.settings.time.zone),
     )

@@ -10,27 +10,34 @@ BM25 after Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009
 
 import math
 import re
+import struct
 import sys
 from array import array
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from heapq import nlargest
 from itertools import chain
 from typing import NamedTuple
 
-K1 = 1.2
-B = 0.75
+K1, B = 1.2, 0.75
 IMPACT_SCALE = 1024
 """The impact of one occurrence in a row of average length; the largest possible impact is (k1 + 1) times this."""
 WEIGHT_SCALE = 256
 POSTING_BYTES = 6
+PACKED = struct.Struct("<qIBB")
+"""A posting that is in no block yet: term, ordinal, term frequency, length code."""
 BLOCK_POSTINGS_MAX = 4096
+TF_MAX = 255
 CODE_MAX = 255
 EXACT_LENGTH_MAX = 64
 CODES_PER_DOUBLING = 16
-"""Above 64 tokens a length is kept to about 4 %, up to some 250,000 tokens."""
+LENGTHS = tuple(
+    code if code <= EXACT_LENGTH_MAX else EXACT_LENGTH_MAX * 2 ** ((code - EXACT_LENGTH_MAX) / CODES_PER_DOUBLING)
+    for code in range(CODE_MAX + 1)
+)
+"""The length in tokens that each code stands for: above 64 to about 2 %, up to some 250,000 tokens."""
 
 _NOT_ONE = re.compile(rb"[^\x01]")
 _NARROW_POSTINGS_MAX = 256
@@ -45,6 +52,11 @@ _LEADERS_COST = 4
 """How many known rows can be ranked at the cost of merging one posting."""
 _PROMISE = 2
 """How many times its score so far a leader may be hoped to reach; beyond, completing the leaders is wasted."""
+
+Rows = Collection[tuple[int, int]]
+"""Rows as (scope, ordinal)."""
+Deadline = Callable[[], bool]
+"""Whether the time is over."""
 
 
 class PostingList(NamedTuple):
@@ -88,23 +100,11 @@ class Hit(NamedTuple):
     ordinal: int
 
 
-def term_hash(token: str) -> int:
-    """Signed 64 bits that stand for the token in the index; no dictionary of words is stored."""
-    return int.from_bytes(blake2b(token.encode(), digest_size=8).digest(), "little", signed=True)
-
-
 def length_code(tokens: int) -> int:
     """One byte for a length in tokens: exact up to 64, logarithmic above."""
     if tokens <= EXACT_LENGTH_MAX:
         return tokens
     return min(CODE_MAX, EXACT_LENGTH_MAX + round(CODES_PER_DOUBLING * math.log2(tokens / EXACT_LENGTH_MAX)))
-
-
-def length_of(code: int) -> float:
-    """The length in tokens that a code stands for."""
-    if code <= EXACT_LENGTH_MAX:
-        return float(code)
-    return float(EXACT_LENGTH_MAX * 2 ** ((code - EXACT_LENGTH_MAX) / CODES_PER_DOUBLING))
 
 
 def encode(ordinals: "array[int]", tfs: bytes, lengths: bytes) -> bytes:
@@ -130,12 +130,57 @@ def decode(blocks: Iterable[bytes]) -> tuple["array[int]", bytes, bytes]:
     return ordinals, b"".join(tfs), b"".join(lengths)
 
 
+def without(block: bytes, ordinal: int) -> tuple[bytes, int] | None:
+    """The block without the row, and how often the row held the term; None if it does not hold it."""
+    if ordinal.to_bytes(4, "little") not in block:
+        return None
+    ordinals, tfs, lengths = decode([block])
+    at = bisect_left(ordinals, ordinal)
+    if at == len(ordinals) or ordinals[at] != ordinal:
+        return None
+    del ordinals[at]
+    return encode(ordinals, tfs[:at] + tfs[at + 1 :], lengths[:at] + lengths[at + 1 :]), tfs[at]
+
+
+def pack(ordinal: int, terms: Sequence[int]) -> bytes:
+    """The postings of a row that is in no block yet."""
+    code = length_code(len(terms))
+    return b"".join([PACKED.pack(term, ordinal, min(tf, TF_MAX), code) for term, tf in Counter(terms).items()])
+
+
+def invert(packed: bytes) -> dict[int, bytes]:
+    """A block for each term of packed postings whose ordinals ascend, however many postings that makes."""
+    found: dict[int, list[list[int]]] = {}
+    for term, *posting in PACKED.iter_unpack(packed):
+        found.setdefault(term, []).append(posting)
+    columns = ((term, zip(*group, strict=True)) for term, group in found.items())
+    return {term: encode(array("I", next(each)), bytes(next(each)), bytes(next(each))) for term, each in columns}
+
+
+def gather(scope: int, average: int, blocks: Iterable[bytes], packed: bytes, term: int) -> PostingList:
+    """The postings of the term in its blocks and among packed ones, whose ordinals are above those of the blocks.
+
+    The term's bytes are searched for: that skips over a hundred thousand packed bytes in 0.1 ms.
+    """
+    ordinals, tfs, lengths = decode(blocks)
+    wanted = term.to_bytes(8, "little", signed=True)
+    late = []
+    at = packed.find(wanted)
+    while at >= 0:
+        if at % PACKED.size == 0:
+            late.append(PACKED.unpack_from(packed, at)[1:])
+        at = packed.find(wanted, at + 1)
+    ordinals.extend(entry[0] for entry in late)
+    tfs += bytes(entry[1] for entry in late)
+    lengths += bytes(entry[2] for entry in late)
+    return PostingList(scope, average, ordinals, tfs, lengths)
+
+
 @lru_cache(maxsize=1024)
 def impacts(average: int, tf: int) -> tuple[int, ...]:
-    """BM25's term frequency part for each length code, in 1/1024."""
+    """BM25's term frequency part for each length code, in 1/1024; at least 1, so that no row that fits is lost."""
     return tuple(
-        round(IMPACT_SCALE * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length_of(code) / average)))
-        for code in range(CODE_MAX + 1)
+        max(1, round(IMPACT_SCALE * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / average)))) for length in LENGTHS
     )
 
 
@@ -153,12 +198,12 @@ def weight_of(rows: int, documents: int) -> int:
 def plan(words: Iterable[Sequence[PostingList]], documents: int) -> Query:
     """The query of the words, each given as its lists in the scopes searched, which hold `documents` rows together.
 
-    A word that no row holds (no list) counts in the perfect score all the same: a row that has half of what was
-    asked for is half a match.
+    A word that no row holds counts in the perfect score all the same: half of what was asked for is half a match.
     """
     terms: list[Term] = []
     perfect = 0
-    for lists in words:
+    for word in words:
+        lists = tuple(found for found in word if found.ordinals)
         rows = sum(len(found.ordinals) for found in lists)
         weight = weight_of(rows, max(documents, rows))
         perfect += weight * IMPACT_SCALE
@@ -166,28 +211,23 @@ def plan(words: Iterable[Sequence[PostingList]], documents: int) -> Query:
             continue
         base = surplus_rows = surplus = 0
         for found in lists:
-            shortest = next((code for code in range(CODE_MAX + 1) if code in found.lengths), 0)
+            shortest = next(code for code in range(CODE_MAX + 1) if code in found.lengths)
             base = max(base, impacts(found.average, 1)[shortest])
             repeated = found.tfs.translate(None, b"\x01")
             if repeated:
                 surplus_rows += len(repeated)
                 surplus = max(surplus, _surplus_max(found.average, max(repeated)))
-        terms.append(Term(weight, tuple(lists), rows, weight * base, surplus_rows, weight * surplus))
+        terms.append(Term(weight, lists, rows, weight * base, surplus_rows, weight * surplus))
     return Query(tuple(terms), perfect)
 
 
 def top_k(
-    query: Query,
-    k: int,
-    *,
-    deadline: Callable[[], bool] | None = None,
-    allowed: Collection[tuple[int, int]] | None = None,
-    excluded: Collection[tuple[int, int]] = (),
+    query: Query, k: int, *, deadline: Deadline | None = None, allowed: Rows | None = None, excluded: Rows = ()
 ) -> tuple[list[Hit], bool]:
     """The best `k` rows, best first, and whether every term was counted.
 
-    `allowed` and `excluded` are rows as (scope, ordinal); the weights of the terms do not depend on them. When
-    `deadline` says so between two terms, the answer is the best `k` so far: the rarest words are counted first.
+    The weights of the terms do not depend on the rows `allowed` and `excluded`. When `deadline` says so between two
+    terms, the answer is the best `k` so far: the rarest words are counted first.
     """
     if k <= 0 or not query.terms:
         return [], True
@@ -213,38 +253,32 @@ class _Race:
     the ordinal.
     """
 
-    def __init__(
-        self,
-        terms: Sequence[Term],
-        k: int,
-        allowed: Collection[tuple[int, int]] | None,
-        excluded: Collection[tuple[int, int]],
-    ) -> None:
+    def __init__(self, terms: Sequence[Term], k: int, allowed: Rows | None, excluded: Rows) -> None:
         self.terms = terms
         self.k = k
         self.known: dict[int, dict[int, int]] = {}
-        self.excluded: dict[int, set[int]] = {}
+        self.excluded = frozenset(excluded)
         self.threshold = 0
         self.grows = allowed is None
-        for scope, ordinal in excluded:
-            self.excluded.setdefault(scope, set()).add(ordinal)
-        for scope, ordinal in set(allowed or ()).difference(excluded):
+        for scope, ordinal in set(allowed or ()) - self.excluded:
             self.known.setdefault(scope, {})[ordinal] = 0
+        # The rarest term comes first in any case: its rows are the best answer if time is over then.
+        rarest = min(term.base_rows for term in terms)
         self.steps = sorted(
             step
             for at, term in enumerate(terms)
             for step in (
                 _Step(term.base_rows, True, term.base_ceiling, at),
-                _Step(term.surplus_rows * _SURPLUS_COST, False, term.surplus_ceiling, at),
+                _Step(rarest + term.surplus_rows * _SURPLUS_COST, False, term.surplus_ceiling, at),
             )
-            if step.cost
+            if step.ceiling
         )
         self.rest = sum(step.ceiling for step in self.steps)
         self.pending: dict[int, list[_Step]] = {}
         for step in self.steps:
             self.pending.setdefault(step.term, []).append(step)
 
-    def run(self, deadline: Callable[[], bool]) -> bool:
+    def run(self, deadline: Deadline) -> bool:
         """Count every term; False if the deadline came first."""
         for number, step in enumerate(self.steps):
             if number and self.grows and deadline():
@@ -259,7 +293,7 @@ class _Race:
                 return False
             self._prune()
             for found in self.terms[steps[0].term].lists:
-                self._look_up(steps, found)
+                self._look_up(steps, found, self.known.get(found.scope, {}))
             for step in list(steps):
                 self._settle(step)
         return True
@@ -274,17 +308,17 @@ class _Race:
     def best(self) -> list[Hit]:
         """The best k rows of those known, best first."""
         least = max(1, min(self._leaders(), default=0))
-        rows = [
+        leading = [
             Hit(points, scope, ordinal)
-            for scope, scores in self.known.items()
-            for ordinal, points in scores.items()
+            for scope, rows in self.known.items()
+            for ordinal, points in rows.items()
             if points >= least
         ]
-        return sorted(rows, reverse=True)[: self.k]
+        return sorted(leading, reverse=True)[: self.k]
 
     def _leaders(self) -> list[int]:
         """The k best scores so far."""
-        return nlargest(self.k, chain.from_iterable(scores.values() for scores in self.known.values()))
+        return nlargest(self.k, chain.from_iterable(rows.values() for rows in self.known.values()))
 
     def _is_closed(self, step: _Step) -> bool:
         """Whether no row unseen can get in any more, found out at less than the cost of the step.
@@ -292,27 +326,25 @@ class _Race:
         The leaders' scores so far are a weak threshold; their scores over all terms cost k binary searches a term and
         often save growing by several long lists.
         """
-        known = sum(map(len, self.known.values()))
-        if known < self.k or known > _LEADERS_COST * step.cost:
+        if not self.k <= sum(map(len, self.known.values())) <= _LEADERS_COST * step.cost:
             return False
         scores = self._leaders()
         self.threshold = max(self.threshold, scores[-1])
         hopeless = scores[-1] * _PROMISE < self.rest
-        if self.rest < self.threshold or hopeless or self.k * len(self.pending) * _PROBE_COST > step.cost:
-            return self.rest < self.threshold
-        completed = [hit.points + self._missing(hit) for hit in self.best()]
-        self.threshold = max(self.threshold, min(completed))
+        if self.rest >= self.threshold and not hopeless and self.k * len(self.pending) * _PROBE_COST <= step.cost:
+            completed = [self._completed(hit) for hit in self.best()]
+            if len(completed) == self.k:
+                self.threshold = max(self.threshold, min(completed))
         return self.rest < self.threshold
 
-    def _missing(self, hit: Hit) -> int:
-        """What the terms left to count add to a row's points."""
-        points = 0
-        row = {hit.ordinal: 0}
+    def _completed(self, hit: Hit) -> int:
+        """The row's points over all terms."""
+        row = {hit.ordinal: hit.points}
         for steps in self.pending.values():
             for found in self.terms[steps[0].term].lists:
                 if found.scope == hit.scope:
-                    points += sum(gain for _, gain in self._gains(steps, found, row))
-        return points
+                    self._look_up(steps, found, row)
+        return row[hit.ordinal]
 
     def _prune(self) -> None:
         """Drop the rows that cannot reach the k-th best any more."""
@@ -328,38 +360,23 @@ class _Race:
         """Add the step's points to its rows, known or not."""
         term = self.terms[step.term]
         for found in term.lists:
-            if step.is_base:
-                new = dict(zip(found.ordinals, _base_points(found, term.weight), strict=True))
-            else:
-                new = _surplus_points(found, term.weight)
-            for ordinal in new.keys() & self.excluded.get(found.scope, ()):
-                del new[ordinal]
-            rows = self.known.setdefault(found.scope, {})
+            new = _points(found, term.weight, is_base=step.is_base)
+            if self.excluded:
+                new = {row: points for row, points in new.items() if (found.scope, row) not in self.excluded}
+            rows = self.known.get(found.scope, {})
             for ordinal in rows.keys() & new.keys():
                 new[ordinal] += rows[ordinal]
-            if len(new) <= len(rows):
-                rows.update(new)
-            else:
-                self.known[found.scope] = rows | new
+            rows.update(new)
+            self.known[found.scope] = rows
 
-    def _look_up(self, steps: Sequence[_Step], found: PostingList) -> None:
-        """Add the points of what is left of a term to known rows alone."""
-        rows = self.known.get(found.scope)
-        if rows:
-            for ordinal, gain in self._gains(steps, found, rows):
-                rows[ordinal] += gain
-
-    def _gains(
-        self, steps: Sequence[_Step], found: PostingList, rows: dict[int, int]
-    ) -> list[tuple[int, int]]:
-        """The rows that hold the term, each with the points that these steps of it add."""
+    def _look_up(self, steps: Sequence[_Step], found: PostingList, rows: dict[int, int]) -> None:
+        """Add the points of these steps of a term to those of the rows that hold it."""
         ordinals, tfs, lengths, average = found.ordinals, found.tfs, found.lengths, found.average
         weight = self.terms[steps[0].term].weight
         with_base = any(step.is_base for step in steps)
         with_surplus = len(steps) == 2 or not with_base
         once = impacts(average, 1)
         end = len(ordinals)
-        gains = []
         for ordinal in list(rows) if len(rows) * _SEARCH_COST < end else rows.keys() & ordinals:
             at = bisect_left(ordinals, ordinal)
             if at < end and ordinals[at] == ordinal:
@@ -367,24 +384,17 @@ class _Race:
                 impact = once[code] if with_base else 0
                 if with_surplus and tfs[at] > 1:
                     impact += impacts(average, tfs[at])[code] - once[code]
-                gains.append((ordinal, weight * impact))
-        return gains
+                rows[ordinal] += weight * impact
 
 
-def _base_points(found: PostingList, weight: int) -> Iterable[int]:
-    """Points of each posting as if it held the term once."""
+def _points(found: PostingList, weight: int, *, is_base: bool) -> dict[int, int]:
+    """The rows of a list with their base points, or those that repeat the term with what repetition adds."""
     once = impacts(found.average, 1)
-    if len(found.lengths) <= _NARROW_POSTINGS_MAX:
-        return [weight * once[code] for code in found.lengths]
-    return map([weight * impact for impact in once].__getitem__, found.lengths)
-
-
-def _surplus_points(found: PostingList, weight: int) -> dict[int, int]:
-    """What repetition adds to the base points, for the rows that hold the term more than once."""
-    once = impacts(found.average, 1)
-    points = {}
-    for match in _NOT_ONE.finditer(found.tfs):
-        at = match.start()
-        code = found.lengths[at]
-        points[found.ordinals[at]] = weight * (impacts(found.average, found.tfs[at])[code] - once[code])
-    return points
+    if not is_base:
+        repeated = [match.start() for match in _NOT_ONE.finditer(found.tfs)]
+        gains = [impacts(found.average, found.tfs[at])[found.lengths[at]] - once[found.lengths[at]] for at in repeated]
+        return {found.ordinals[at]: weight * gain for at, gain in zip(repeated, gains, strict=True)}
+    points: Iterable[int] = (weight * once[code] for code in found.lengths)
+    if len(found.lengths) > _NARROW_POSTINGS_MAX:
+        points = map([weight * impact for impact in once].__getitem__, found.lengths)
+    return dict(zip(found.ordinals, points, strict=True))

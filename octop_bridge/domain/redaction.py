@@ -22,6 +22,7 @@ DEPTH_MAX = 64
 _MARK = "[redacted:"
 _TOKEN_CHARS_MIN = 12
 """No issuer's token, and no card number in one run, is shorter."""
+_LONG_MATCH = 300
 _LONG_RUN = re.compile(rf"[!-~]{{{_TOKEN_CHARS_MIN}}}")
 
 _TOKENS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
@@ -204,7 +205,7 @@ def _find_builtin(text: str, spans: list[Span]) -> None:
         lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
     wide = not text.isascii()
     words = text.split()
-    long_run = bool(_LONG_RUN.search(text)) if wide else len(max(words, key=len, default="")) >= _TOKEN_CHARS_MIN
+    long_run = bool(_LONG_RUN.search(text)) if wide else max(map(len, words), default=0) >= _TOKEN_CHARS_MIN
     if long_run:
         _find_tokens(text, lowered, spans)
     if "-----BEGIN" in text:
@@ -264,9 +265,12 @@ def _at_words(text: str, words: tuple[str, ...], pattern: re.Pattern[str]) -> It
     for word in words:
         at = text.find(word)
         while at >= 0:
+            after = at + len(word)
             if found := pattern.match(text, at):
                 yield found
-            at = text.find(word, at + len(word))
+                # Another word may stand inside a short match; past a long one, so that the time stays linear.
+                after = after if found.end() - at < _LONG_MATCH else found.end()
+            at = text.find(word, after)
 
 
 def _find_passwords(text: str, lowered: str, spans: list[Span], *, wide: bool) -> None:
@@ -320,7 +324,7 @@ def _is_password(lowered: str, value: str, end: int) -> bool:
     plain = word.replace("-", "")
     if plain.isalpha() and value[1:].islower() and word.count("-") < 2:
         return not word.endswith(_ADJECTIVE_ENDS) and bool(_CLAUSE_END.match(lowered, end))
-    return len(value) >= 4 and "passw" not in word
+    return len(value) >= 4 and not ("passw" in word and word.replace("_", "").replace(".", "").isalpha())
 
 
 def _is_assigned_secret(sign: str, value: str, *, key: bool) -> bool:

@@ -1,24 +1,24 @@
 """Patterns that a person adds to the redaction, made safe before they ever meet a text.
 
 `re` cannot be interrupted, so a pattern's worst case is bounded where it is configured: open-ended repeats are capped,
-repeats inside repeats are refused, and the ways in which the rest may share a text are counted.
+repeats inside repeats are refused, and the steps that the rest may cost at one place of a text are counted.
 """
 
 import importlib
 import re
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 PATTERN_CHARS_MAX = 200
 REPEAT_MAX = 128
 """What `*`, `+` and `{n,}` mean in a configured pattern: a longer run gives several matches side by side."""
-WAYS_MAX = 1_000
-"""Most ways of splitting a text among the repeats of one pattern, per starting place."""
-
-WIDTH_MAX = 4_096
+STEPS_MAX = 600
+"""Most steps that a pattern may cost at one place of a text, when everything nearly matches."""
+WIDTH_MAX = 1_024
 """Longest text that a pattern may match."""
 _UNROLL_MAX = 16
-_STEPS_MAX = 20_000
+_VISITS_MAX = 20_000
 
 _parser: Any = importlib.import_module("re._parser")
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>[*+]|\{\d*,\})|.", re.DOTALL)
@@ -50,17 +50,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         tree = _parser.parse(capped)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"redact pattern {shown}: does not compile: {error}") from None
-    try:
-        ways = _Cost(pattern).ways(list(tree), frozenset({_END}))
-    except _TooAmbiguousError as error:
-        raise ValueError(f"redact pattern {shown}: {error}, which can take exponential time") from None
     if _width(tree)[1] > WIDTH_MAX:
         raise ValueError(
             f"redact pattern {shown}: may match more than {WIDTH_MAX} characters; give its repeats small bounds"
         )
-    if ways > WAYS_MAX:
+    try:
+        steps = _Cost(pattern).steps(list(tree), frozenset({_END}), 0)
+    except _TooAmbiguousError as error:
+        raise ValueError(f"redact pattern {shown}: {error}, which can take exponential time") from None
+    if steps > STEPS_MAX:
         raise ValueError(
-            f"redact pattern {shown}: several open-ended repeats may match the same characters, which can take very long;"
+            f"redact pattern {shown}: open-ended repeats may match the same characters, which can take very long;"
             " put a fixed character between them or give them small bounds"
         )
     return compiled
@@ -91,59 +91,66 @@ class _TooAmbiguousError(ValueError):
 
 
 class _Cost:
-    """How many ways a backtracking matcher may have to try at one place of a text."""
+    """How many steps a backtracking matcher may take at one place of a text."""
 
     def __init__(self, pattern: str) -> None:
         self.probes = frozenset(_PROBES + pattern + pattern.swapcase())
-        self.steps = 0
+        self.visits = 0
 
-    def ways(self, nodes: Sequence[_Node], follow: frozenset[str]) -> int:
-        """The product over all ambiguous repeats and branches of a sequence that `follow` may come after."""
-        total = 1
+    def steps(self, nodes: Sequence[_Node], follow: frozenset[str], rest: int) -> int:
+        """The steps of a sequence that `follow` may come after, where what comes after costs `rest`."""
+        total = rest
         for place in range(len(nodes) - 1, -1, -1):
-            self.steps += 1
-            if self.steps > _STEPS_MAX or total > WAYS_MAX:
-                return WAYS_MAX + 1
-            total *= self._ways_of(nodes[place], self.first(nodes[place + 1 :], follow))
+            self.visits += 1
+            if self.visits > _VISITS_MAX or total > STEPS_MAX:
+                return STEPS_MAX + 1
+            total = self._steps_of(nodes[place], self.first(nodes[place + 1 :], follow), total)
         return total
 
-    def _ways_of(self, node: _Node, follow: frozenset[str]) -> int:
+    def _steps_of(self, node: _Node, follow: frozenset[str], rest: int) -> int:
         name, value = str(node[0]), node[1]
         if name in _REPEATS:
-            return self._ways_of_repeat(int(value[0]), int(value[1]), list(value[2]), follow)
+            return self._steps_of_repeat(name, value, follow, rest)
         if name in ("SUBPATTERN", "ATOMIC_GROUP"):
-            return self.ways(list(value[3] if name == "SUBPATTERN" else value), follow)
+            return self.steps(list(value[3] if name == "SUBPATTERN" else value), follow, rest)
         if name in ("ASSERT", "ASSERT_NOT"):
-            return self.ways(list(value[1]), frozenset({_END}))
+            return rest + self.steps(list(value[1]), frozenset({_END}), 0)
         if name == "BRANCH":
-            ways = [self.ways(list(branch), follow) for branch in value[1]]
-            return sum(ways) if self._alike([node]) else max(ways)
+            steps = [self.steps(list(branch), follow, rest) for branch in value[1]]
+            return sum(steps) if self._alike([node]) else max(steps) + len(steps)
         if name in ("GROUPREF_EXISTS", "GROUPREF"):
             raise _TooAmbiguousError("it refers back to a group")
-        return 1
+        return rest + 1
 
-    def _ways_of_repeat(self, least: int, most: int, inner: list[_Node], follow: frozenset[str]) -> int:
-        """The ways of one repeat: how often it turns where the text leaves a choice, and what happens in each turn."""
-        least_width, most_width = _width(inner)
-        varies = least_width != most_width or self._alike(inner)
-        if varies and most > _UNROLL_MAX:
-            raise _TooAmbiguousError("a repeat or a choice stands inside a repeated group")
+    def _steps_of_repeat(self, name: str, value: Any, follow: frozenset[str], rest: int) -> int:
+        """Each turn once; and the rest after every turn where the text does not say when to stop."""
+        least, most, inner = int(value[0]), int(value[1]), list(value[2])
+        if rest == 0 and follow == {_END}:
+            # Nothing comes after that could fail: the match ends here, once.
+            most = least
         starts = self.first(inner, frozenset())
-        turns = most - least + 1 if starts & follow else 1
-        return turns * (self.ways(inner * most, follow) if varies else self.ways(inner, starts | follow))
+        open_end = name != "POSSESSIVE_REPEAT" and bool(starts & follow)
+        rests = (most - least + 1) * rest if open_end else rest
+        least_width, most_width = _width(inner)
+        if least_width == most_width and not self._alike(inner):
+            return rests + most * self.steps(inner, starts | follow, 0)
+        if most > _UNROLL_MAX:
+            raise _TooAmbiguousError("a repeat or a choice stands inside a repeated group")
+        return rests + self.steps(inner * most, starts | follow, rest)
 
     def _alike(self, nodes: Iterable[_Node]) -> bool:
-        """Whether alternatives inside may begin alike."""
+        """Whether alternatives inside may both match at one place; two words do not, unless one begins the other."""
         for name, value in nodes:
-            if str(name) == "BRANCH":
-                seen: set[str] = set()
-                for branch in value[1]:
-                    starts = self.first(list(branch), frozenset())
-                    if seen & starts:
-                        return True
-                    seen |= starts
-            elif str(name) == "SUBPATTERN" and self._alike(list(value[3])):
+            if str(name) == "SUBPATTERN" and self._alike(list(value[3])):
                 return True
+            branches = [list(branch) for branch in value[1]] if str(name) == "BRANCH" else []
+            for one, other in combinations(branches, 2):
+                word, other_word = _word(one), _word(other)
+                if word is not None and other_word is not None:
+                    if word.startswith(other_word) or other_word.startswith(word):
+                        return True
+                elif self.first(one, frozenset()) & self.first(other, frozenset()):
+                    return True
         return False
 
     def first(self, nodes: Sequence[_Node], follow: frozenset[str]) -> frozenset[str]:
@@ -171,6 +178,13 @@ class _Cost:
             return frozenset({chr(value), chr(value).swapcase()})
         # Classes are compared by their characters where that is simple, and count as "anything" where it is not.
         return frozenset(char for char in self.probes if _in_class(name, value, char))
+
+
+def _word(nodes: Sequence[_Node]) -> str | None:
+    """The text of a sequence of plain characters, folded, or None where it is more than that."""
+    if all(str(name) == "LITERAL" for name, _ in nodes):
+        return "".join(chr(value) for _, value in nodes).casefold()
+    return None
 
 
 def _in_class(name: str, value: Any, char: str) -> bool:

@@ -14,8 +14,8 @@ def index_rows(event_id: str, content: str, speaker_name: str | None, chat_type:
     """What the index holds of an event: one row a piece. In a group the speaker's name is part of the text."""
     prefix = f"{speaker_name}: " if speaker_name and chat_type == "group" else ""
     return [
-        textindex.IndexRow(event_id, number, [term_hash(token) for token in index_tokens(prefix + piece)])
-        for number, piece in pieces(content)
+        textindex.IndexRow(event_id, offset, [term_hash(token) for token in index_tokens(prefix + piece)])
+        for offset, piece in pieces(content)
     ]
 
 
@@ -45,5 +45,5 @@ async def hide_events(tx: Tx, event_ids: Sequence[str], target_id: str) -> None:
     await tx.run_many("cite", [{"event_id": one, "target_id": target_id, "hides": 1} for one in event_ids])
     for event in await rows.events_by_id(tx, [one for one in event_ids if one not in hidden]):
         entries = index_rows(event.event_id, event.content, event.speaker_name, event.chat_type)
-        await textindex.remove(tx, event.owner, "raw", event.event_id)
-        await textindex.add(tx, event.owner, "raw_cited", entries)
+        terms = {term for entry in entries for term in entry.terms}
+        await textindex.move(tx, event.owner, event.event_id, "raw", "raw_cited", terms=terms)

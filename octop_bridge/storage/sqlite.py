@@ -25,9 +25,12 @@ from octop_bridge.storage.sqlite_connection import (
     connect_reader,
     connect_writer,
     drive,
-    is_busy,
+    leave,
     on_thread,
+    patiently,
+    read_unit,
     storage_error,
+    truncate_log,
 )
 
 T = TypeVar("T")
@@ -37,7 +40,7 @@ READERS: Final = 2
 BATCH_UNITS_MAX: Final = 256
 COMMITS_A_SHRINK: Final = 256
 """How often the length of the log is looked at."""
-SHRINK_WAIT_MS: Final = 100
+CHECKPOINT_WAIT_MS: Final = 100
 STOP_AGAIN_S: Final = 0.005
 
 
@@ -66,13 +69,16 @@ class Reader:
 class SqliteEngine:
     """One namespace in one file. Made by `open`; belongs to the event loop that it was opened on."""
 
-    def __init__(self, path: Path, writer: Handle, schema_version: int, open_reader: Opener) -> None:
+    def __init__(
+        self, path: Path, writer: Handle, open_reader: Opener, *, schema_version: int, busy_timeout_s: float
+    ) -> None:
         self.path = path
+        self.schema_version = schema_version
         self.commits = 0
         """Write transactions committed: fewer than units where units came together."""
         self._loop = asyncio.get_running_loop()
         self._writer = writer
-        self._schema_version = schema_version
+        self._busy_timeout_s = busy_timeout_s
         self._waiting: deque[Job] = deque()
         self._drainer: asyncio.Task[None] | None = None
         self._open_reader = open_reader
@@ -108,10 +114,8 @@ class SqliteEngine:
         path = _resolved(path)
         migrations = migrate.load(schema)
         known = statements.load("sqlite", queries)
-        # A lock is waited for twice (`_begin`), half the time each.
-        busy_s = busy_timeout_s / 2
         connect = partial(
-            connect_writer, path, migrations, clock, durability=durability, wal=wal, busy_timeout_s=busy_s
+            connect_writer, path, migrations, clock, durability=durability, wal=wal, busy_timeout_s=busy_timeout_s
         )
         opening = asyncio.ensure_future(Handle.open(connect, known, namespace))
         try:
@@ -119,8 +123,10 @@ class SqliteEngine:
         except asyncio.CancelledError:
             opening.add_done_callback(_close_unwanted)
             raise
-        open_reader = partial(Handle.open, partial(connect_reader, path, busy_timeout_s=busy_s), known, namespace)
-        return cls(path, writer, len(migrations), open_reader)
+        open_reader = partial(
+            Handle.open, partial(connect_reader, path, busy_timeout_s=busy_timeout_s), known, namespace
+        )
+        return cls(path, writer, open_reader, schema_version=len(migrations), busy_timeout_s=busy_timeout_s)
 
     async def write(self, unit: Unit[T]) -> T:
         """What the unit returns, run in a write transaction that is committed and durable by then.
@@ -144,7 +150,7 @@ class SqliteEngine:
         if deadline is not None:
             reader.timer = self._loop.call_at(deadline, self._stop, reader)
         try:
-            value: T = await on_thread(handle.proxy, _read, unit, handle)
+            value: T = await on_thread(handle.proxy, read_unit, unit, handle)
         except asyncio.CancelledError:
             self._stop(reader)
             self._keep(self._give_back_when_ended(reader))
@@ -159,7 +165,7 @@ class SqliteEngine:
         """Move the log into the database and empty it; False where a reader or another process held on to it."""
         self._refuse_closed()
         try:
-            return await on_thread(self._writer.proxy, _truncate_log, self._writer.raw)
+            return await on_thread(self._writer.proxy, truncate_log, self._writer.raw, CHECKPOINT_WAIT_MS)
         except sqlite3.Error as error:
             raise storage_error(error) from error
 
@@ -217,27 +223,22 @@ class SqliteEngine:
             self._begin(raw)
             for job in batch:
                 self._run(job, raw, alone=len(batch) == 1)
-            if all(job.error for job in batch):
+            if all(job.error is not None for job in batch):
                 raw.execute("ROLLBACK")
             else:
-                raw.execute("COMMIT")
+                patiently(raw, "COMMIT", self._busy_timeout_s)
                 self.commits += 1
         except BaseException as error:  # noqa: BLE001  every caller must hear of it, whatever it is
             for job in batch:
-                job.error = job.error or storage_error(error)
-            _end(raw)
+                if job.error is None:
+                    job.error = storage_error(error)
+            leave(raw)
 
     def _begin(self, raw: sqlite3.Connection) -> None:
-        try:
-            raw.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if not is_busy(error):
-                raise
-            # SQLite asks for the lock ever more rarely; who begins anew asks often again and is not starved.
-            raw.execute("BEGIN IMMEDIATE")
+        patiently(raw, "BEGIN IMMEDIATE", self._busy_timeout_s)
         (version,) = raw.execute("PRAGMA user_version").fetchone()
-        if version > self._schema_version:
-            raise SchemaTooNew(f"schema version {version}, known {self._schema_version}")
+        if version > self.schema_version:
+            raise SchemaTooNew(f"schema version {version}, known {self.schema_version}")
 
     def _run(self, job: Job, raw: sqlite3.Connection, *, alone: bool) -> None:
         if not alone:
@@ -331,58 +332,35 @@ class SqliteEngine:
         emptied = False
         # No harm is done by a log that stays long: what hindered this hinders the next commit, which reports it.
         with contextlib.suppress(sqlite3.Error):
-            emptied = await on_thread(self._writer.proxy, _truncate_log, self._writer.raw)
+            emptied = await on_thread(self._writer.proxy, truncate_log, self._writer.raw, 0)
         self._shrink_after = set() if emptied else busy
 
     async def _close(self) -> None:
-        if self._drainer is not None:
-            await asyncio.wait([self._drainer])
-        readers = [self._idle.pop() if self._idle else await self._free_reader(None) for _ in range(READERS)]
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-        # The writer goes last, since the last connection removes the log and a reader could not.
+        # What is on the stack is closed even when the loop goes down meanwhile and cancels this: an open connection
+        # would keep the interpreter alive. The writer is last, since the last one removes the log, which readers cannot.
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(self._writer.proxy.close)
-            for reader in readers:
-                if reader.handle is not None:
-                    stack.push_async_callback(reader.handle.proxy.close)
+            stack.push_async_callback(self._close_readers)
+            if self._drainer is not None:
+                await asyncio.wait([self._drainer])
+            for _ in range(READERS):
+                # In turn with the reads that still wait.
+                _ = self._idle.pop() if self._idle else await self._free_reader(None)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
             # All is committed: a log that cannot be moved now is moved by the next one to open the file.
             with contextlib.suppress(sqlite3.Error):
                 await on_thread(self._writer.proxy, self._writer.raw.execute, "PRAGMA wal_checkpoint(PASSIVE)")
+
+    async def _close_readers(self) -> None:
+        for reader in self._readers:
+            if reader.handle is not None:
+                await reader.handle.proxy.close()
 
 
 def _resolved(path: Path) -> Path:
     """The file behind links, so that every process names its log and its lock alike."""
     return Path(os.path.realpath(path))
-
-
-def _read(unit: Unit[T], handle: Handle) -> T:
-    try:
-        handle.raw.execute("BEGIN")
-        return drive(unit(handle.tx))
-    except sqlite3.Error as error:
-        raise storage_error(error) from error
-    finally:
-        _end(handle.raw)
-
-
-def _end(raw: sqlite3.Connection) -> None:
-    """Leave the transaction, if there still is one. An interrupt can hit this too, hence the second try."""
-    for _ in range(3):
-        if not raw.in_transaction:
-            return
-        with contextlib.suppress(sqlite3.OperationalError):
-            raw.execute("ROLLBACK")
-
-
-def _truncate_log(raw: sqlite3.Connection) -> bool:
-    (busy_timeout,) = raw.execute("PRAGMA busy_timeout").fetchone()
-    raw.execute(f"PRAGMA busy_timeout = {SHRINK_WAIT_MS}")
-    try:
-        (busy, _, _) = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    finally:
-        raw.execute(f"PRAGMA busy_timeout = {busy_timeout}")
-    return not busy
 
 
 def _nothing() -> None:

@@ -1,11 +1,12 @@
 """One SQLite connection: how its file is made, how it is set up, and how a unit runs on its thread."""
 
+import contextlib
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, cast
 
 import aiosqlite
 import msgspec
@@ -20,6 +21,7 @@ from octop_bridge.storage.engine import (
     StorageFull,
     StorageReadOnly,
     StorageTimeout,
+    Unit,
     file_error,
 )
 from octop_bridge.storage.statements import Statements
@@ -32,13 +34,15 @@ SQLITE_MIN: Final = (3, 35, 0)
 WAL_BYTES_MAX: Final = 4 << 20
 """What SQLite shortens its log to when it begins it anew."""
 CACHED_STATEMENTS: Final = 512
-BUSY_AGAIN_S: Final = 0.005
+BUSY_SLICE_MS: Final = 25
+BUSY_AGAIN_S: Final = 0.001
 
 _ERRORS: Final[dict[int, type[StorageError]]] = {
     sqlite3.SQLITE_BUSY: StorageBusy,
     sqlite3.SQLITE_LOCKED: StorageBusy,
     sqlite3.SQLITE_READONLY: StorageReadOnly,
     sqlite3.SQLITE_PERM: StorageReadOnly,
+    sqlite3.SQLITE_CANTOPEN: StorageReadOnly,
     sqlite3.SQLITE_FULL: StorageFull,
     sqlite3.SQLITE_IOERR_SHMSIZE: StorageFull,
     sqlite3.SQLITE_CORRUPT: StorageDamaged,
@@ -69,9 +73,23 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a unit awaited something other than its transaction")
 
 
-def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another connection's lock is the cause."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+def patiently(connection: sqlite3.Connection, sql: str, timeout_s: float) -> None:
+    """Execute a statement that needs a lock, again and again until it has it or the time is over (sqlite3.Error).
+
+    SQLite asks for a lock ever more rarely the longer it waits, and does not wait at all for a change of the journal
+    mode. Asked anew every 25 ms, four processes that write without pause wait 0.15 s at most instead of 1.1 s.
+    """
+    give_up = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute(sql)
+        except sqlite3.OperationalError as error:
+            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > give_up:
+                raise
+            time.sleep(BUSY_AGAIN_S)
+        else:
+            return
 
 
 def storage_error(error: BaseException) -> BaseException:
@@ -151,16 +169,22 @@ class Handle:
         Not to be cancelled: the connection would be left open.
         """
         made: list[sqlite3.Connection] = []
+        failed: list[BaseException] = []
 
         def connector() -> sqlite3.Connection:
-            made.append(connect())
-            return made[0]
+            try:
+                made.append(connect())
+            except BaseException as error:  # noqa: BLE001  raised again below
+                failed.append(error)
+            # None only where it failed. aiosqlite would let its thread outlive an exception, perhaps even the loop.
+            return made[0] if made else cast("sqlite3.Connection", None)
 
-        proxy = aiosqlite.Connection(connector, 64)
-        try:
-            await proxy
-        except sqlite3.Error as error:
-            raise storage_error(error) from error
+        proxy = await aiosqlite.Connection(connector, 64)
+        if failed:
+            stopped = proxy.stop()
+            if stopped is not None:
+                await stopped
+            raise storage_error(failed[0])
         return cls(proxy, made[0], SqliteTx(made[0], statements, namespace))
 
 
@@ -178,11 +202,11 @@ def connect_writer(
     A file that is up to date is only read, so this does not wait for another process's write transaction.
     """
     _create(path)
-    connection = _connect(path.as_uri(), busy_timeout_s)
+    connection = _connect(f"{path.as_uri()}?mode=rw", busy_timeout_s)
     try:
         # Whose file it is comes first: another program's must not be changed in any way.
         missing = migrate.pending(connection, migrations)
-        _set_journal(connection, "wal" if wal else "truncate", busy_timeout_s)
+        patiently(connection, f"PRAGMA journal_mode = {'WAL' if wal else 'TRUNCATE'}", busy_timeout_s)
         for pragma in (
             f"synchronous = {durability.upper()}",
             # Without this macOS leaves commits in the cache of the disk. Elsewhere it has no effect.
@@ -195,6 +219,9 @@ def connect_writer(
             connection.execute(f"PRAGMA {pragma}")
         if missing:
             migrate.migrate(connection, migrations, clock)
+        if wal:
+            # From here on `patiently` waits; without a log any statement may have to wait for the readers.
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_SLICE_MS}")
     except BaseException:
         connection.close()
         raise
@@ -236,15 +263,32 @@ def _create(path: Path) -> None:
         raise file_error(error) from error
 
 
-def _set_journal(connection: sqlite3.Connection, mode: str, busy_timeout_s: float) -> None:
-    """Set the journal mode. SQLite does not wait for the lock that a change of it takes, so this does."""
-    give_up = time.monotonic() + busy_timeout_s
-    while True:
-        try:
-            connection.execute(f"PRAGMA journal_mode = {mode}")
-        except sqlite3.OperationalError as error:
-            if not is_busy(error) or time.monotonic() > give_up:
-                raise
-            time.sleep(BUSY_AGAIN_S)
-        else:
+def read_unit(unit: Unit[T], handle: Handle) -> T:
+    """What the unit returns, run in a read transaction; for the connection's thread."""
+    try:
+        handle.raw.execute("BEGIN")
+        return drive(unit(handle.tx))
+    except sqlite3.Error as error:
+        raise storage_error(error) from error
+    finally:
+        leave(handle.raw)
+
+
+def leave(connection: sqlite3.Connection) -> None:
+    """Leave the transaction, if there still is one. An interrupt can hit this too, hence the second try."""
+    for _ in range(3):
+        if not connection.in_transaction:
             return
+        with contextlib.suppress(sqlite3.OperationalError):
+            connection.execute("ROLLBACK")
+
+
+def truncate_log(connection: sqlite3.Connection, wait_ms: int) -> bool:
+    """Whether the log could be emptied, readers of it waited for so long."""
+    (busy_timeout,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
+    try:
+        (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {busy_timeout}")
+    return not busy

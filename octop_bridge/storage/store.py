@@ -11,8 +11,6 @@ from octop_bridge.storage import reindex, textindex
 from octop_bridge.storage.engine import Engine, Tx, Unit
 
 T = TypeVar("T")
-_META_TOKENS = "token_version"
-_META_NAME = "namespace"
 
 
 class Lease(Protocol):
@@ -98,19 +96,12 @@ class Store:
     async def heal(self) -> bool:
         """Rebuild the index where its tokens are of another version; whether it was. For the holder of the lease."""
 
-        async def version(tx: Tx) -> str | None:
-            row = await tx.one("get_meta", key=_META_TOKENS)
-            return row[0] if row else None
+        async def stale(tx: Tx) -> bool:
+            return bool(await textindex.stale(tx, TOKEN_VERSION))
 
-        wanted = str(TOKEN_VERSION)
-        if await self.read(version) == wanted:
+        if not await self.read(stale):
             return False
-
-        async def rebuild(tx: Tx) -> None:
-            await reindex.rebuild(tx)
-            await tx.run("set_meta", key=_META_TOKENS, value=wanted)
-
-        await self.write(rebuild)
+        await self.write(reindex.rebuild)
         return True
 
 

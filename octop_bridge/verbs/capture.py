@@ -85,18 +85,18 @@ def _screen(
 ) -> tuple[list[wire.CaptureItem], list[Draft], int]:
     """What is refused at the door, what may be stored, and how many secrets were cut out. Pure but for ids."""
     settings = context.settings.capture
-    policy = intake.CapturePolicy(
-        roles=frozenset(settings.roles), max_text_bytes=settings.max_text_bytes, patterns=settings.compiled()
-    )
     mode = intake.policy_of(params.session_kind, settings.session_policies)
+    policy = intake.CapturePolicy(
+        roles=frozenset(settings.roles),
+        max_text_bytes=settings.max_text_bytes,
+        session=mode,
+        patterns=settings.compiled(),
+    )
     skipped: list[wire.CaptureItem] = []
     drafts: list[Draft] = []
     redactions, before = 0, ""
     maker = _Maker(call, context, scope, params, "pending" if mode == "full" else "raw")
     for index, message in enumerate(params.messages):
-        if mode == "off":
-            skipped.append(_skipped(index, "session_policy"))
-            continue
         kept = intake.screen(maker.incoming(message), policy)
         if isinstance(kept, intake.Skipped):
             skipped.append(_skipped(index, kept.reason))
@@ -117,8 +117,9 @@ class _Maker:
         self._context = context
         self._scope = scope
         self._params = params
-        self._identity = who.identity_of(params.identity) if params.identity else call.session.identity
+        self._identity = call.identity(params.identity)
         self._local = call.session.local
+        self._zone = self._identity.timezone if self._identity else None
         self._now = context.clock()
         self._session = scope.session_id or call.session.session_id
         self._state = state
@@ -143,7 +144,7 @@ class _Maker:
         read = intake.read_timestamp(message.timestamp, self._now, scope.zone)
         is_user = message.role == "user"
         name = message.name or (self._identity.name if self._identity and is_user else None)
-        speaker = who.speaker_of(self._identity, role=message.role, name=message.name, local=self._local)
+        speaker = who.speaker_of(self._identity, message.role, message.name, local=self._local)
         event = Event(
             event_id=self._context.new_id("ev", self._now),
             owner=scope.owner,
@@ -155,7 +156,7 @@ class _Maker:
             content=kept.text,
             at_ms=read.at_ms,
             recorded_ms=self._now,
-            zone=read.zone or scope.zone,
+            zone=intake.zone_name(self._zone, read.zone, scope.zone),
             chat_type="group" if scope.chat_type == "group" else "direct",
             host_id=message.id,
         )
@@ -219,7 +220,9 @@ async def _index(tx: Tx, owner: str, drafts: list[Draft], fates: list[wire.Captu
     stored = [draft for draft in drafts if draft.event.event_id in stored_ids]
     if not stored:
         return
-    await textindex.add(tx, owner, "raw", [row for draft in stored for row in draft.index_rows])
+    # What a session's policy keeps out of extraction is found only where raw events are asked for.
+    layer: textindex.IndexLayer = "raw" if stored[0].state == "pending" else "raw_cited"
+    await textindex.add(tx, owner, layer, [row for draft in stored for row in draft.index_rows])
     owners = [owner, SHARED_OWNER]
     if await tx.one("any_tombstone", owners=owners) is None:
         return

@@ -59,9 +59,9 @@ def _bind(call: Call, session: Session, params: wire.HelloParams) -> None:
             )
         session.role = params.role
     if params.identity is not None:
-        from octop_bridge.domain import identity as who  # noqa: PLC0415 - only where an identity is bound
+        from octop_bridge.domain.identity import identity_of  # noqa: PLC0415 - only where an identity is bound
 
-        session.identity = who.identity_of(params.identity)
+        session.identity = identity_of(params.identity)
     session.local = session.local or params.local
     session.client = f"{params.client.name}/{params.client.version}"[:200]
     session.greeted = True

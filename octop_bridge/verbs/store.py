@@ -26,8 +26,7 @@ async def store(call: Call, params: wire.StoreParams) -> wire.StoreResult:
     valid_to = instant(params.valid_to, "valid_to", scope.zone)
     if valid_from is not None and valid_to is not None and valid_to <= valid_from:
         raise errors.InvalidParamsError("params.valid_to: not after valid_from", path="params.valid_to")
-    identity = who.identity_of(params.identity) if params.identity else call.session.identity
-    speaker = who.speaker_of(identity, role="user", name=None, local=True)
+    speaker = who.speaker_of(call.identity(params.identity), "user", None, local=True)
     hand = Hand(now_ms=context.clock(), new_id=context.new_id, actor=call.session.actor())
 
     async def unit(tx: Tx) -> wire.StoreResult:

@@ -145,8 +145,10 @@ class Desk:
 
     async def _watch(self) -> None:
         while True:
+            # Not wait_for: on 3.11 it loses a cancellation that comes in the moment of the wake-up.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _LOOK_EVERY_S if not self._hurry else 0)
+                async with asyncio.timeout(_LOOK_EVERY_S):
+                    await self._wake.wait()
             self._wake.clear()
             try:
                 await self._look()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from octop_bridge.domain.decisions import Park
-from octop_bridge.domain.intake import is_small_talk
+from octop_bridge.domain.small_talk import is_small_talk
 from octop_bridge.domain.promotion import decide
 from octop_bridge.domain.records import Claim, Event, Finding
 from octop_bridge.models import Answer, Extractor, ExtractorError

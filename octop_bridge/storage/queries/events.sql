@@ -59,7 +59,7 @@ SELECT state, COUNT(*) FROM events WHERE namespace = :namespace GROUP BY state;
 
 -- name: every_event
 SELECT event_id, owner, content, speaker_name, chat_type,
-    EXISTS (
+    e.state = 'raw' OR EXISTS (
         SELECT 1 FROM citations AS c
         WHERE c.namespace = :namespace AND c.event_id = e.event_id AND c.hides = 1
     )
