@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from octop_bridge.settings import Settings
 
 
+_OPENING_PATIENCE_S = 2.0
+
+
 def wall_clock() -> int:
     """Epoch milliseconds, now."""
     return time.time_ns() // 1_000_000
@@ -95,9 +98,9 @@ class Bridge:
         if self._closing:
             raise errors.ShuttingDownError("the bridge is leaving", hint="start it again")
         call = Call(session=session, host=self.host)
-        if method.in_reader:
-            call.context = self._opened(session.namespace)
-        else:
+        if method.name == "bridge.status":
+            call.context = await self._opened_soon(session.namespace)
+        elif not method.in_reader:
             session.used = True
             call.context = await self._context(session.namespace)
         return await dispatch.perform(method, params, call, incident)
@@ -114,9 +117,11 @@ class Bridge:
             await context.store.close()
         self._opening.clear()
 
-    def _opened(self, namespace: str) -> Context | None:
-        task = self._opening.get(namespace)
-        if task is None or not task.done() or task.cancelled() or task.exception() is not None:
+    async def _opened_soon(self, namespace: str) -> Context | None:
+        """The namespace, where it is open or opens within a moment: status answers in any case."""
+        task = self._task(namespace)
+        await asyncio.wait([task], timeout=_OPENING_PATIENCE_S)
+        if not task.done() or task.cancelled() or task.exception() is not None:
             return None
         return task.result()
 

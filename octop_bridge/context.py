@@ -19,6 +19,8 @@ Clock = Callable[[], int]
 """Epoch milliseconds, now."""
 NewId = Callable[[str, int], str]
 """`new_id("at", now_ms)` → `at_…`: 26 lower-case Crockford characters, sortable by time."""
+Notify = Callable[[str, Mapping[str, Any]], None]
+"""`notify("$/progress", params)`: news for the peer, which a slow one may not get."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,8 @@ class Session:
     client: str = "unknown"
     uid: int | None = None
     pid: int | None = None
+    notify: Notify | None = None
+    """Sends a notification to the peer, as `$/progress`; None where there is no wire."""
 
     def actor(self, label: str | None = None) -> dict[str, Any]:
         """Who acts, as the journal keeps it. The label is a name that a person gave, never an authority."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
@@ -25,6 +26,8 @@ HOST_AND_MODEL: frozenset[str] = frozenset({"host", "model", "person"})
 PERSON: frozenset[str] = frozenset({"person"})
 
 Handler = Callable[[Call, Any], Awaitable[Any]]
+PerformCall = Callable[[str, Any], Awaitable[bytes]]
+"""`await perform_call(method, params)`: the encoded result, or BridgeError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ async def perform(method: Method, params: Any, call: Call, incidents: Incidents)
         return await handler_of(method)(call, read_params(method, params))
     except errors.BridgeError:
         raise
-    except Exception as error:  # noqa: BLE001 - the one place that turns exceptions into codes
+    except Exception as error:
         known = storage_error(error)
         if known is not None:
             raise known from error
@@ -176,35 +179,89 @@ def _no_schema(_: Any) -> None:
     """Accept: the connection has checked the envelope, element by element."""
 
 
-async def answer(request: dict[str, Any], perform_call: Callable[[str, Any], Awaitable[bytes]]) -> bytes:
-    """The reply line (without its newline) of one checked request; b"" for a notification.
+def _as_given(request: Any) -> Any:
+    """The request: the connection has decoded it."""
+    return request
 
-    `perform_call(method, params)` gives the encoded result or raises BridgeError. jsonrpcserver routes and frames; its
-    edges (exception texts in replies, results checked by assert, encoding outside of its try) never see anything but
-    our wrapper.
-    """
+
+@cache
+def _routes() -> Mapping[str, Any]:
+    """What jsonrpcserver calls, by method name: for all the same wrapper, which is handed the real call as context."""
     rpc = _rpc()
 
-    async def run(_: Any, /, *args: Any, **kwargs: Any) -> Any:
+    async def run(context: tuple[str, PerformCall], /, *args: Any, **kwargs: Any) -> Any:
+        method, perform_call = context
         try:
-            return rpc.Success(msgspec.Raw(await perform_call(request["method"], list(args) if args else kwargs)))
+            return rpc.Success(msgspec.Raw(await perform_call(method, list(args) if args else kwargs)))
         except errors.BridgeError as error:
             return rpc.Error(code=error.code, message=error.message, data=error.data())
 
-    out = await rpc.async_dispatch(
+    # jsonrpcserver derives and binds the signature at each call, 40 % of its time, to refuse what this accepts anyway.
+    run.__signature__ = _open_signature()  # type: ignore[attr-defined]
+    return dict.fromkeys(METHODS, run)
+
+
+def _open_signature() -> Any:
+    import inspect  # noqa: PLC0415 - not needed for hello
+
+    class Open(inspect.Signature):
+        """A signature that everything fits."""
+
+        def bind(self, /, *_: Any, **__: Any) -> inspect.BoundArguments:
+            """Nothing that anybody reads."""
+            return inspect.BoundArguments(self, OrderedDict())
+
+    return Open()
+
+
+async def answer(request: dict[str, Any], perform_call: PerformCall) -> bytes:
+    """The reply line (without its newline) of one checked request; b"" for a notification.
+
+    jsonrpcserver routes and frames; its edges (exception texts in replies, results checked by assert, encoding outside
+    of its try) never see anything but our wrapper.
+    """
+    out = await _rpc().async_dispatch(
         request,
-        {request["method"]: run},
-        context=None,
-        deserializer=lambda given: given,
+        _routes(),
+        context=(request["method"], perform_call),
+        deserializer=_as_given,
         validator=_no_schema,
-        serializer=msgspec.json.encode,
+        serializer=encode,
     )
     return out or b""
 
 
+def encode(value: Any) -> bytes:
+    """The value as strict JSON: NaN is null, an unpaired surrogate, which UTF-8 cannot hold, U+FFFD."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        return _encode(_without_surrogates(value))
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, msgspec.Struct):
+        return _without_surrogates(msgspec.to_builtins(value))
+    return value
+
+
+def encode_result(result: bytes, request_id: Any) -> bytes:
+    """The reply line of an encoded result, for what is answered without jsonrpcserver."""
+    return encode({"jsonrpc": "2.0", "id": request_id, "result": msgspec.Raw(result)})
+
+
 def encode_error(error: errors.BridgeError, request_id: Any = None) -> bytes:
     """The reply line of an error that came before any handler."""
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error.body()})
+    return encode({"jsonrpc": "2.0", "id": request_id, "error": error.body()})
 
 
 def warm() -> None:

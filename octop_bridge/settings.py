@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, structs
 
 from octop_bridge.protocol import errors
 
 PREFIX = "OCTOP_BRIDGE_"
-FALLBACK_ZONE = "UTC"
 _LOCALTIME = Path("/etc/localtime")
+_SAME_SECTION_LEAD = 0.3
+_SLIP_LIKENESS = 0.85
+_NO_SETTINGS = frozenset({"OCTOP_BRIDGE_HOME", "OCTOP_BRIDGE_OPERATOR_TOKEN"})
 
 SessionKindName = Literal["user", "oneshot", "cron", "subagent", "heartbeat", "batch", "system"]
 PolicyName = Literal["full", "raw", "off"]
@@ -33,18 +35,16 @@ def machine_zone(localtime: Path = _LOCALTIME) -> str:
     if re.fullmatch(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+)*", named) and _is_zone(named):
         return named
     try:
-        _, found, zone = os.readlink(localtime).partition("zoneinfo/")
+        _, found, zone = str(localtime.readlink()).partition("zoneinfo/")
     except OSError:
-        return FALLBACK_ZONE
-    return zone.removeprefix("posix/").removeprefix("right/") if found else FALLBACK_ZONE
+        return "UTC"
+    return zone.removeprefix("posix/").removeprefix("right/") if found else "UTC"
 
 
 class StoreSettings(Struct, frozen=True):
     """Where memory lies."""
 
-    db: Annotated[
-        str | None, Meta(description="one database file for one namespace, instead of the data folder's stores")
-    ] = None
+    db: Annotated[str | None, Meta(description="database file of the one namespace that is served")] = None
     durability: Annotated[
         Literal["full", "normal"], Meta(description="normal is faster and may lose the last turns in a power cut")
     ] = "full"
@@ -119,10 +119,7 @@ class TimeSettings(Struct, frozen=True):
 
     zone: Annotated[
         str,
-        Meta(
-            description="zone of a time without one, as Europe/Madrid",
-            extra={"default": "the machine's"},
-        ),
+        Meta(description="zone of a time without one, as Europe/Madrid", extra={"default": "the machine's"}),
     ] = field(default_factory=machine_zone)
 
 
@@ -144,9 +141,7 @@ class ServerSettings(Struct, frozen=True):
 class LogSettings(Struct, frozen=True):
     """What is written to stderr."""
 
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="least severity that is logged")
-    ] = "info"
+    level: Annotated[Literal["debug", "info", "warning", "error"], Meta(description="least severity logged")] = "info"
 
 
 class Settings(Struct, frozen=True):
@@ -191,31 +186,29 @@ def load(env: Mapping[str, str], file: Path | None, overrides: Mapping[str, Mapp
 
     Raises ConfigError that names the setting, its nearest neighbour where it is unknown, and where it was read.
     """
-    hints = _hints(Settings)
-    chosen: dict[str, Any] = {}
-    for given in (*_in_file(file), *_in_environment(env, hints), *_in_tables(overrides, "command line")):
-        hint = hints.get(given.name)
+    changed: dict[str, dict[str, Any]] = {}
+    settings = Settings()
+    for given in (*_in_file(file), *_in_environment(env), *_in_tables(overrides, "command line")):
+        hint = _hints(Settings).get(given.name)
         if hint is None:
-            raise _unknown(given, hints)
+            raise _unknown(given)
+        section, _, key = given.name.partition(".")
         value = _read(given, hint)
         if isinstance(value, dict):
-            value = {**chosen.get(given.name, _default(given.name)), **value}
-        chosen[given.name] = value
-    sections: dict[str, dict[str, Any]] = {section: {} for section in Settings.__struct_fields__}
-    for name, value in chosen.items():
-        section, _, key = name.partition(".")
-        sections[section][key] = value
-    kinds = get_type_hints(Settings)
-    return Settings(**{section: kinds[section](**values) for section, values in sections.items()})
+            value = {**changed.get(section, {}).get(key, _value(settings, given.name)), **value}
+        changed.setdefault(section, {})[key] = value
+    sections = {name: structs.replace(getattr(settings, name), **values) for name, values in changed.items()}
+    return structs.replace(settings, **sections)
 
 
 def rows(root: type[Struct] = Settings) -> list[SettingRow]:
     """The table, in its order."""
     found = []
+    defaults = root()
     for name, hint in _hints(root).items():
         meta = _meta(hint)
         extra = meta.extra or {}
-        default = extra.get("default") or _shown(_default(name, root))
+        default = extra.get("default") or _shown(_value(defaults, name))
         found.append(SettingRow(name, _words(hint), default, meta.description or "", bool(extra.get("secret"))))
     return found
 
@@ -224,29 +217,29 @@ def show(settings: Struct) -> dict[str, Any]:
     """Every setting with its value, by full name; a secret that is set is masked."""
     shown = {}
     for row in rows(type(settings)):
-        section, _, key = row.name.partition(".")
-        value = getattr(getattr(settings, section), key)
+        value = _value(settings, row.name)
         shown[row.name] = "********" if row.secret and value else msgspec.to_builtins(value)
     return shown
 
 
-def _hints(root: type[Struct]) -> dict[str, Any]:
-    """Types with their Meta, by `section.name`."""
-    return _hints_of(root)
+def _value(settings: Struct, name: str) -> Any:
+    section, _, key = name.partition(".")
+    return getattr(getattr(settings, section), key)
+
+
+def _names(settings: Struct) -> list[str]:
+    sections = {section: getattr(settings, section) for section in settings.__struct_fields__}
+    return [f"{section}.{name}" for section, table in sections.items() for name in table.__struct_fields__]
 
 
 @cache
-def _hints_of(root: type[Struct]) -> dict[str, Any]:
+def _hints(root: type[Struct]) -> dict[str, Any]:
+    """Types with their Meta, by `section.name`. Costs more than all the rest: only where something is set or asked."""
     return {
         f"{section}.{name}": hint
         for section, kind in get_type_hints(root).items()
         for name, hint in get_type_hints(kind, include_extras=True).items()
     }
-
-
-def _default(name: str, root: type[Struct] = Settings) -> Any:
-    section, _, key = name.partition(".")
-    return getattr(get_type_hints(root)[section](), key)
 
 
 def _in_file(file: Path | None) -> Iterator[_Given]:
@@ -272,23 +265,22 @@ def _in_tables(tables: Mapping[str, Any], source: str) -> Iterator[_Given]:
             yield _Given(f"{section}.{name}", value, source)
 
 
-def _in_environment(env: Mapping[str, str], hints: Mapping[str, Any]) -> Iterator[_Given]:
+def _in_environment(env: Mapping[str, str]) -> Iterator[_Given]:
     """Variables of a section, and those that are all but one. Others with our prefix belong to somebody else.
 
     A name for a DSN or a key may be anything, so a variable is ours only where its section is. Empty = not set.
     """
-    names = {PREFIX + name.upper().replace(".", "_"): name for name in hints}
-    for variable, text in env.items():
-        if not variable.startswith(PREFIX) or not text:
-            continue
+    ours = {name: text for name, text in env.items() if name.startswith(PREFIX) and text and name not in _NO_SETTINGS}
+    names = {PREFIX + name.upper().replace(".", "_"): name for name in _names(Settings())} if ours else {}
+    for variable, text in ours.items():
         name = names.get(variable)
         section, _, key = variable.removeprefix(PREFIX).lower().partition("_")
         if name is not None:
             yield _Given(name, text, variable, is_text=True)
         elif key and section in Settings.__struct_fields__:
             yield _Given(f"{section}.{key}", text, variable, is_text=True)
-        elif near := _nearest(variable, names, at_least=0.85):
-            raise errors.ConfigError(f"{variable}: unknown setting", path=variable, hint=f"did you mean {near}?")
+        elif near := _slip_of(variable, names):
+            raise errors.ConfigError(f"{variable}: unknown; the nearest is {near}", path=variable)
 
 
 def _read(given: _Given, hint: Any) -> Any:
@@ -300,13 +292,12 @@ def _read(given: _Given, hint: Any) -> Any:
         value = msgspec.convert(value, hint, strict=not given.is_text)
         _check(given.name, value)
     except (ValueError, msgspec.MsgspecError) as error:
-        inner, _, where = str(error).partition(" - at `$")
-        message = inner[:1].lower() + inner[1:]
+        message, _, where = str(error).removeprefix(f"{given.name}: ").partition(" - at `$")
         where = where.removesuffix("`")
         if (_meta(hint).extra or {}).get("secret"):
-            message = "wrong value"
+            message = "not what it should be"
         raise errors.ConfigError(
-            f"{given.name}{where}: {message} ({given.source})",
+            f"{given.name}{where} ({given.source}): {message}",
             path=given.name,
             hint=f"{given.name} is {_words(hint)}: {_meta(hint).description}",
         ) from None
@@ -325,13 +316,12 @@ def _check(name: str, value: Any) -> None:
         raise ValueError(f"{value!r} is no time zone")
 
 
-def _unknown(given: _Given, hints: Mapping[str, Any]) -> errors.ConfigError:
-    whole_section = "." not in given.name
-    if whole_section and given.name in Settings.__struct_fields__:
-        return errors.ConfigError(f"{given.name}: expected a table ({given.source})", path=given.name)
-    known = Settings.__struct_fields__ if whole_section else tuple(hints)
-    near = _nearest(given.name, known)
-    what = "section" if whole_section else "setting"
+def _unknown(given: _Given) -> errors.ConfigError:
+    section, dot, _ = given.name.partition(".")
+    if not dot and section in Settings.__struct_fields__:
+        return errors.ConfigError(f"{section}: expected a table ({given.source})", path=section)
+    what = "setting" if dot else "section"
+    near = _nearest(given.name, _names(Settings()) if dot else Settings.__struct_fields__)
     return errors.ConfigError(
         f"{given.name}: unknown {what} ({given.source}); the nearest is {near}",
         path=given.name,
@@ -339,11 +329,25 @@ def _unknown(given: _Given, hints: Mapping[str, Any]) -> errors.ConfigError:
     )
 
 
-def _nearest(name: str, known: Sequence[str] | Mapping[str, Any], *, at_least: float = 0.0) -> str | None:
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """The name that looks most like this one; one of the same section has a lead."""
     import difflib  # noqa: PLC0415 - only on the way to an error
 
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=at_least)
-    return found[0] if found else None
+    section, _, key = name.rpartition(".")
+
+    def likeness(other: str) -> float:
+        their_section, _, their_key = other.rpartition(".")
+        lead = _SAME_SECTION_LEAD if their_section == section else 0
+        return difflib.SequenceMatcher(None, their_key, key).ratio() + lead
+
+    return max(known, key=likeness)
+
+
+def _slip_of(variable: str, names: Iterable[str]) -> str:
+    """The variable that this one must be a slip of, or an empty text."""
+    import difflib  # noqa: PLC0415 - only where a variable is not known
+
+    return "".join(difflib.get_close_matches(variable, list(names), n=1, cutoff=_SLIP_LIKENESS))
 
 
 @cache
@@ -360,7 +364,7 @@ def _is_zone(name: str) -> bool:
 
     try:
         ZoneInfo(name)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         return False
     return True
 

@@ -28,7 +28,7 @@ _FORWARDED = re.compile(
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _QUOTATION = re.compile(
-    r"“[^”\n]{1,600}”|「[^」\n]{1,600}」|『[^』\n]{1,600}』|‘[^’\n]{1,600}’(?!\w)|\"[^\"\n]{1,600}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)"
+    r"“[^“”\n]{1,600}”|「[^「」\n]{1,600}」|『[^『』\n]{1,600}』|‘[^‘’\n]{1,600}’(?!\w)|\"[^\"\n]{1,600}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)"
 )
 _OTHER_SPEAKER = re.compile(
     r"^[ \t]*(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?[\])]?,?\s*)?[*_]{0,2}"
@@ -45,10 +45,12 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _SPLIT = re.compile(
-    r"\s*;\s+|\s+[—–-]{1,2}\s+|\s*[，；]\s*"
-    r"|,?\s+(?:and|but|so|because|although|though|while|whereas|yet|plus)\s+(?=(?:I|i|my|we|our|please|remember)\b)"
-    r"|,\s+(?:and |but |so )?(?=(?:I|i|my|we|our|it|that|he|she|they|you|which|this|there|please|call|can|could|what|how|where|why|"
-    r"when|do|does|did|is|are|would|should|any|never|always|don't|from now on|who|thanks|lol|haha)\b)"
+    r"; +|[，；]\s*| +[—–-]{1,2} +"
+    r"|,? +(?:and|but|so|because|'?cause|although|though|while|whereas|yet|plus) +"
+    r"(?=(?:I|i|my|we|our|it|that|this|they|he|she|you|there|please|remember|keep|avoid|make sure)\b)"
+    r"|, +(?:so|but|because|'?cause|although|though|while|whereas) +"
+    r"|, +(?:and )?(?=(?:I|i|my|we|our|it|that|he|she|they|you|which|this|there|please|remember|keep|make|avoid|call|can|could|what|how|"
+    r"where|why|when|do|does|did|is|are|would|should|any|never|always|don't|from now on|who|thanks|lol|haha)\b)"
 )
 _ASKS = re.compile(
     r"(?:and |but |so |ok(?:ay)?,? |hey,? |please )*"
@@ -57,12 +59,25 @@ _ASKS = re.compile(
     r"aren't|can't|won't|wouldn't|haven't) (?:I|you|we|he|she|it|they|there|this|that|the|my|your|our|anyone|someone|any)\b",
     re.IGNORECASE,
 )
-_ASKS_ZH = re.compile(r"[吗呢么嘛]$|什么|怎么|怎样|为何|为啥|是不是|有没有|能不能|可不可以|会不会|要不要|哪[里个些儿种]|几点|多少|谁")
+_ASKS_ZH = re.compile(
+    r"[吗呢么嘛]$|什么|怎么|怎样|为何|为啥|是不是|有没有|能不能|可不可以|会不会|要不要|哪[里个些儿种]|几点|多少|谁"
+)
+_WORD = re.compile(r"[a-z']+")
+_SUPPOSING = frozenset(
+    ["if", "unless", "suppose", "supposing", "imagine", "pretend", "hypothetically", "assuming", "whether"]
+)
+_JOKING = frozenset(["lol", "lmao", "rofl", "lmfao", "jk", "kidding"])
 _SUPPOSES = re.compile(
-    r"\b(?:if|unless|suppose|supposing|imagine|pretend|hypothetically|assuming|let's say|say I|what if|in case|whether|as though)\b"
-    r"|如果|要是|假如|假设|假使|万一|的话|倘若|若是|比如说|例如|好像|似乎",
+    r"let's say|say i\b|in case|as though|如果|要是|假如|假设|假使|万一|的话|倘若|若是|比如说|例如|好像|似乎"
+)
+_JOKES = re.compile(r"yeah right|as if|not really|(?:^|\s)/s(?:\s|$)|\U0001f644|开玩笑的")
+_OPENS = re.compile(
+    r"\W*(?:(?:and|but|so|ok|okay|sorry|oh|no|actually),? )*(?:from now on|going forward|in (?:the )?future|from today on|I misspoke|please|"
+    r"remember|note|correction|以后|今后|从现在起|从现在开始|我说错了|记住|记一下|请记住)",
     re.IGNORECASE,
 )
+"""What belongs to the clause after the comma."""
+_REPEATS = re.compile(r"(?:and |but |so )?(?:like|as) I (?:said|told you|mentioned|wrote)\b", re.IGNORECASE)
 _STANDING = re.compile(r"\W*(?:please,? )?(?:from now on|always|never|don't ever|以后|从现在起|今后)", re.IGNORECASE)
 _TEXT_TASK = re.compile(
     r"\b(?:translate|proofread|rewrite|rephrase|paraphrase|summari[sz]e|edit|correct|improve|fix|polish|shorten|write|draft|compose|"
@@ -70,7 +85,6 @@ _TEXT_TASK = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A request to work on a text: what follows it is the text."""
-_JOKES = re.compile(r"\b(?:lol|lmao|rofl|lmfao|jk|just kidding|yeah right|as if|not really)\b|(?:^|\s)/s(?:\s|$)|\U0001f644|开玩笑的", re.IGNORECASE)
 _REPORTS = re.compile(
     r"\b(?:said|says|say|saying|told|tells|tell|thinks?|thought|believes?|asked|asks|claims?|claimed|wrote|writes|replied|texted|"
     r"heard|according to|goes|went like|called out|quote|reads?|titled|lyrics?|translate|rewrite|rephrase|proofread|sentence)\b"
@@ -85,13 +99,20 @@ def clauses(content: str) -> Iterator[Clause]:
     before = ""
     for start, end, stop in _sentences(masked):
         sentence = masked[start:end]
-        reported = _REPORTS.search(before[-80:]) is not None and before.rstrip().endswith((":", "："))
-        before = sentence
-        if end - start > SENTENCE_CHARS_MAX or reported or _JOKES.search(sentence):
-            continue
-        if _SUPPOSES.search(sentence) and not _STANDING.match(sentence):
-            continue
-        yield from _stated(content, masked, start, end, asked="?" in stop or "？" in stop)
+        reported = before.endswith((":", "：")) and _REPORTS.search(before[-80:]) is not None
+        before = sentence.rstrip()
+        if end - start <= SENTENCE_CHARS_MAX and not reported and _in_earnest(sentence):
+            yield from _stated(content, masked, start, end, asked="?" in stop or "？" in stop)
+
+
+def _in_earnest(sentence: str) -> bool:
+    """Whether a sentence neither supposes nor jokes. What is asked for from now on may have conditions."""
+    lower = sentence.lower()
+    words = _WORD.findall(lower)
+    if not _JOKING.isdisjoint(words) or _JOKES.search(lower):
+        return False
+    supposes = not _SUPPOSING.isdisjoint(words) or _SUPPOSES.search(lower)
+    return not supposes or _STANDING.match(sentence) is not None
 
 
 def _stated(content: str, masked: str, start: int, end: int, *, asked: bool) -> Iterator[Clause]:
@@ -99,18 +120,18 @@ def _stated(content: str, masked: str, start: int, end: int, *, asked: bool) -> 
     parts = _parts(masked, start, end)
     if asked:
         last = masked[parts[-1][0] : parts[-1][1]]
-        if len(parts) == 1 or len(last.split()) < 3 or _ASKS.match(last.lstrip()) is None:
-            if not _ASKS_ZH.search(last) or len(parts) == 1:
-                return
+        asks = _ASKS_ZH.search(last) or (_ASKS.match(last) and len(last.split()) > 2)
+        if len(parts) == 1 or not asks:
+            return
         parts = parts[:-1]
     said = ""
     for first, behind in parts:
         text = masked[first:behind]
-        reported = _REPORTS.search(said) is not None
-        said = text.rstrip()
+        reported = said != "" and _REPORTS.search(said) is not None
+        said = "" if _REPEATS.match(text) else text.rstrip()
         if reported or text.startswith(_MASK) or not text.strip(_MASK + " "):
             continue
-        if _ASKS.match(text) or _ASKS_ZH.search(text):
+        if _ASKS.match(text) or (not text.isascii() and _ASKS_ZH.search(text)):
             continue
         yield Clause(content[first:behind], first)
 
@@ -119,6 +140,8 @@ def _parts(masked: str, start: int, end: int) -> list[tuple[int, int]]:
     """Where the clauses of a sentence begin and end; blanks around them left out."""
     cuts = [start]
     for match in _SPLIT.finditer(masked, start, end):
+        if _OPENS.fullmatch(masked, cuts[-1], match.start()):
+            continue
         cuts += [match.start(), match.end()]
     cuts.append(end)
     found = []
@@ -133,9 +156,9 @@ def _sentences(masked: str) -> Iterator[tuple[int, int, str]]:
     """Where sentences begin and end, each with what stopped it."""
     start = 0
     for match in _STOP.finditer(masked):
-        if match[0].startswith(".") and len(match[0].rstrip("\"”')]*_")) == 1:
-            if _ABBREVIATION.search(masked, max(start, match.start() - 8), match.start()):
-                continue
+        dot = match[0].rstrip("\"”')]*_") == "."
+        if dot and _ABBREVIATION.search(masked, max(start, match.start() - 8), match.start()):
+            continue
         if masked[start : match.start()].strip():
             yield start, match.start(), match[0]
         start = match.end()
@@ -149,9 +172,12 @@ def _masked(content: str) -> str:
     Quotations keep their marks, so that a value in quotation marks stays part of its clause.
     """
     text = content.replace("’", "'") if "‘" not in content else content
-    for pattern in (_CODE, _FORWARDED, _TEXT_TASK, _QUOTED_LINE, _OTHER_SPEAKER):
-        text = pattern.sub(_blank, text)
-    return _QUOTATION.sub(_hush, text)
+    if "```" in text or "~~~" in text or "</" in text:
+        text = _CODE.sub(_blank, text)
+    text = _FORWARDED.sub(_blank, text)
+    if ":" in text or "：" in text:
+        text = _OTHER_SPEAKER.sub(_blank, _TEXT_TASK.sub(_blank, text))
+    return _QUOTATION.sub(_hush, _QUOTED_LINE.sub(_blank, text))
 
 
 def _blank(match: re.Match[str]) -> str:

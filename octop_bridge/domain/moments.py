@@ -32,6 +32,8 @@ class Validity(msgspec.Struct, frozen=True):
     valid_from_ms: int | None
     valid_to_ms: int | None
     phrase: str
+    point_ms: tuple[int, int] | None = None
+    """The stretch that the phrase names, where it is one ("last week", "in March"), whatever follows from it."""
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -76,6 +78,12 @@ _CHANGE = re.compile(
     r"|搬到|搬家|换成|改成|改为|改用|开始|加入|买了|入职|辞职",
     re.IGNORECASE,
 )
+_RELATIVE = re.compile(
+    r"(?:(?:on|in|over|during) (?:the )?)?(?:the day |yesterday|today|tomorrow|tonight|last |this |next |previous |\w+ (?:\w+ )?(?:of )?(?:days?|weeks?|months?|years?) ago|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day)|[在于]?(?:[昨今明去前]|[上下这本]|大?[前后]天|周|星期|礼拜|.{1,3}(?:天|周|月|年)前)",
+    re.IGNORECASE,
+)
+"""Phrases that mean something only beside the day on which they were said."""
 _PAST = re.compile(
     r"\b(?:was|were|did|didn't|had|went|came|saw|met|got|bought|sold|left|began|became|flew|took|made|gave|found|lost|won|"
     r"ran|ate|told|said|broke|wrote|spent|built|felt|grew|taught|drove|[a-z]{3,}ed)\b|[了过曾]",
@@ -142,9 +150,36 @@ def instant_of(value: str | None, zone: str) -> int | None:
         return None
 
 
+def spelled(validity: Validity, zone: str) -> str | None:
+    """The date that stands for a phrase told from the day of speaking: "last week" becomes "in the week of 2026-05-04".
+
+    Chinese phrases become Chinese ones. None where the phrase says its own date, or says no more than a bound.
+    """
+    if validity.point_ms is None or not _RELATIVE.match(validity.phrase):
+        return None
+    start, end = (civil.wall(bound, zone) for bound in validity.point_ms)
+    length, day = end - start, start.date().isoformat()
+    chinese = re.search(r"[\u4e00-\u9fff]", validity.phrase) is not None
+    if start.hour:
+        part = "night" if length > timedelta(hours=8) else {4: "morning", 12: "afternoon"}.get(start.hour, "evening")
+        return None if chinese else f"in the {part} of {day}"
+    if length <= timedelta(days=1):
+        return day if chinese else f"on {day}"
+    if length == timedelta(days=2) and start.weekday() == 5:
+        return f"{day}那个周末" if chinese else f"on the weekend of {day}"
+    if length == timedelta(days=7) and start.weekday() == 0:
+        return f"{day}那一周" if chinese else f"in the week of {day}"
+    if civil.month(start) == Span(start, end):
+        return f"{start.year}年{start.month}月" if chinese else f"in {day[:7]}"
+    if civil.year(start) == Span(start, end):
+        return f"{start.year}年" if chinese else f"in {start.year}"
+    return None
+
+
 def _validity(text: str, now: datetime, zone: str) -> Validity | None:
     start: datetime | None = None
     end: datetime | None = None
+    point: Span | None = None
     words: list[str] = []
     lean = _lean(text)
     for said in _all_said(text, now, lean):
@@ -161,6 +196,7 @@ def _validity(text: str, now: datetime, zone: str) -> Validity | None:
             end = span.start if how == "before" else span.end
         elif how == "in" and not words:
             start, end = span.start, None if _CHANGE.search(text, 0, _CHARS_MAX) else span.end
+            point = span
         else:
             continue
         words.append(text[said.start : said.end])
@@ -170,6 +206,9 @@ def _validity(text: str, now: datetime, zone: str) -> Validity | None:
         civil.instant(start, zone) if start is not None else None,
         civil.instant(end, zone) if end is not None else None,
         " ".join(words),
+        (civil.instant(point.start, zone), civil.instant(point.end, zone))
+        if point is not None and len(words) == 1
+        else None,
     )
 
 

@@ -1,12 +1,16 @@
 """What the English rules share: how a rule turns its match into a claim, and how objects and values are trimmed."""
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 from octop_bridge.domain import rules_words as words
 from octop_bridge.domain.records import QUOTE_CHARS_MAX, ClaimType, Level, Subject
 from octop_bridge.domain.stated import SELF, Stated
 from octop_bridge.domain.third_person import third_person
+
+Rule = Callable[[re.Match[str], str], Stated | None]
+"""What a pattern's match states about the speaker of that name."""
 
 _UNSURE = re.compile(
     r"\b(?:would|could|might|maybe|perhaps|wish|hope|probably|possibly|supposedly|kind of|sort of|kinda|almost|guess|wonder|"
@@ -15,8 +19,8 @@ _UNSURE = re.compile(
 _END_OF_VALUE = re.compile(
     r",? (?:since|because|cause|cuz|for (?:\w+ )?(?:years?|months?|weeks?|now)|now|currently|these days|nowadays|at the moment|right now|until|"
     r"with my|with our|but|so|which|where|who|although|though|from now on|again|anymore|any more|even|when|whenever|as|"
-    r"last (?:week|month|year)|yesterday|this (?:week|month|year)|next (?:week|month|year)|a lot|so much|very much|the most|in (?:19|20)\d\d)"
-    r"\b|[,:] |[;!(]"
+    r"last \w+|yesterday|this (?:week|month|year)|next (?:week|month|year)|a lot|so much|very much|the most|in (?:19|20)\d\d)"
+    r"\b|, (?=(?:and|but|so|which|where|who|it|I|the|they|we|because|since|though|a|an|my|our|not|one|especially)\b)|: |[;!(]"
 )
 _PLACE = re.compile(r"[A-Z][\w.'-]*(?: (?:(?:de|da|do|del|la|le|am|an|der|upon|of|the|on) )?[A-Z][\w.'-]*)*")
 _LOWER_PLACE = re.compile(
@@ -45,6 +49,8 @@ def claim(
     behind = _fitting(match.string) if end is None else end
     if behind is None or _UNSURE.search(match.string, 0, behind):
         return None
+    if value and behind < len(match.string) and value not in match.string[:behind]:
+        value = None
     negated = match.groupdict().get("neg")
     return Stated(
         type=type_,
@@ -80,14 +86,24 @@ def place_of(text: str) -> str | None:
 def nominal(text: str) -> bool:
     """Whether a predicate names something (a number, a name, "a nurse"), rather than how it feels."""
     first = text.split(" ", 1)[0].strip("\"'“”`").lower()
-    if not first or first in words.VERDICTS or re.match(r"(?:a|an|the) (?:bit|lot|mess|joy|blast|delight|nightmare|disaster|real|great|good|big part|way|reminder|treat|must|challenge|test|pain|little|best|same|one|only|reason|key|perfect|huge|true|total|constant|source|beautiful|wonderful|lovely|amazing)\b", text):
+    if (
+        not first
+        or first in words.VERDICTS
+        or re.match(
+            r"(?:a|an|the) (?:bit|lot|mess|joy|blast|delight|nightmare|disaster|real|great|good|big part|way|reminder|treat|must|challenge|test|pain|little|best|same|one|only|reason|key|perfect|huge|true|total|constant|source|beautiful|wonderful|lovely|amazing)\b",
+            text,
+        )
+    ):
         return False
-    return first in {"a", "an", "the"} or text[0].isdigit() or text[0].isupper() or text[0] in "\"“`#@+"
+    return first in {"a", "an", "the"} or text[0].isdigit() or text[0].isupper() or text[0] in '"“`#@+'
 
 
 def _fitting(core: str) -> int | None:
     """Where a quote of the clause ends: at its own end, or at the last break that fits."""
     if len(core) <= QUOTE_CHARS_MAX:
         return len(core)
-    breaks = [match.start() for match in re.finditer(r",? (?:and|but|so|because|which|where|with) |, ", core[:QUOTE_CHARS_MAX])]
+    breaks = [
+        match.start()
+        for match in re.finditer(r",? (?:and|but|so|because|which|where|with) |, ", core[:QUOTE_CHARS_MAX])
+    ]
     return breaks[-1] if breaks and breaks[-1] > QUOTE_CHARS_MAX // 3 else None

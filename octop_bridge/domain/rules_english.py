@@ -1,256 +1,128 @@
-"""What an English clause states outright about its speaker, by rules anchored at the clause's first word.
-
-Order matters: the first rule that reads something wins. What a rule cannot understand outside of its conversation
-("I love that", "I use it") it leaves.
-"""
+"""What an English clause states outright: filler stripped, then the rules for its first word."""
 
 import re
-from collections.abc import Callable
 
-from octop_bridge.domain import rules_words as words
-from octop_bridge.domain.reading import claim, nominal, place_of, vague, value_of
+from msgspec.structs import replace
+
+from octop_bridge.domain import rules_orders, rules_self, rules_things
+from octop_bridge.domain.reading import Rule, claim, vague
 from octop_bridge.domain.records import Subject
-from octop_bridge.domain.stated import Stated
+from octop_bridge.domain.stated import SELF, Stated
+from octop_bridge.domain.third_person import third_person
 
-Rule = Callable[[re.Match[str], str], Stated | None]
-
-_ADV = (
-    r"(?:(?:really|also|just|still|currently|now|usually|normally|mostly|absolutely|generally|personally|actually|mainly|definitely|"
-    r"typically|do|often|especially|simply|certainly|truly|totally|recently|finally|always|only|both|even|genuinely|originally) )*"
+_LEAD = re.compile(
+    r"(?:[\s\"'(\[*•_~#–—-]|\d{1,2}[.)]\s)*"
+    r"(?:(?:(?:and|but|so|well|oh|okay|ok|also|btw|by the way|honestly|frankly|fyi|besides|plus|personally|tbh|hey|hi|hello|wow|thanks|please|"
+    r"because|although|though|while|whereas|for the record|for context|just so you know|so you know|just to let you know|to be clear|"
+    r"to be honest|fun fact|(?:as|like) I (?:said|mentioned|told you)(?: before)?|as you know|as mentioned|in fact|one more thing|ps|"
+    r"quick update|update|unfortunately|luckily|sadly|hmm|haha|good news|personal note|kindly|of course)[,:!.]*"
+    r"|(?:no|yes|yeah|yep|nope|sure|right|great|cool|thank you|anyway|note|(?:hey|hi|hello|thanks|thank you),? [A-Z]\w+)[,:!.]+)\s+)*",
+    re.IGNORECASE,
 )
-_NEG = r"(?P<neg>don't (?:really )?|do not |dont |no longer |never |cannot |can't )?"
-_BE = rf"I(?:'m| am) {_ADV}(?P<neg>not |no longer )?{_ADV}"
-_PAST = (
-    "went|came|saw|met|got|bought|sold|left|began|became|flew|took|made|gave|found|lost|won|ran|ate|broke|wrote|spent|built|taught|"
-    "drove|led|held|caught|paid|rode|sang|shot|swam|threw|had|did|hiked|visited|attended|finished|started|signed|passed|failed|"
-    "adopted|painted|played|joined|celebrated|applied|launched|released|submitted|deployed|interviewed|travelled|traveled|"
-    "presented|organised|organized|hosted|volunteered|graduated|retired|married|quit|resigned|repaired|replaced|installed|"
-    "upgraded|migrated|moved|ordered|received|planted|cooked|baked|ran|performed|recorded|published|donated|competed|camped"
+_SIGNAL = re.compile(r"(?:(?:actually|correction|sorry)[,:]?\s+)+", re.IGNORECASE)
+_WHEN = re.compile(
+    r"(?:now|currently|nowadays|these days|at the moment|right now|"
+    r"(?:since|as of|from|starting|until|last|next|this|in|on) (?:[\w-]+ ){0,2}?[\w-]+|yesterday|today|tomorrow),?\s+(?=(?:I|we|our|my|the)\b)",
+    re.IGNORECASE,
 )
-_DOING = (
-    "going to|flying|travelling|traveling|driving to|visiting|starting|having|getting|meeting|running|leaving|presenting|hosting|"
-    "performing|attending|seeing|taking|speaking at|moving"
+_PUNCTUATION = ' \t.,;:!…)]*_~"”-'
+_LAST_WORDS = re.compile(
+    r"[\s,]+(?:too|as well|though|btw|by the way|anyway|haha+|hehe|please|you know|of course|obviously|thanks|thank you|for sure|"
+    r"to be honest|tbh|ok|okay|right|either|:D|<3)$",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z]*")
+_THING = re.compile(
+    r"(?:the|our|a|an) ((?:[\w'-]+ ){0,3}?[\w'-]+) (?:is|are|was|has|have|lives?|needs?|must|can|goes|costs)\b",
+    re.IGNORECASE,
 )
 
 
-def _lives(match: re.Match[str], name: str) -> Stated | None:
-    where, what = match["where"], match["obj"]
-    if where not in {"alone", "together"} and vague(what):
+def read(clause: str, name: str) -> Stated | None:
+    """What the clause states about its speaker, called `name`, or about a thing; or None."""
+    text = clause.replace("’", "'")
+    start = _end(_LEAD, text, 0)
+    spoken = _end(_SIGNAL, text, start)
+    at = _end(_WHEN, text, spoken)
+    core = text[at : _tail(text)]
+    if core.startswith(("i ", "i'", "im ", "ive ")):
+        core = "I" + core[1:]
+    if not 6 <= len(core) <= 400 or "[redacted:" in core:
         return None
-    place = place_of(what) if where == "in" else None
-    return claim(match, name, "Fact", value=place or value_of(what) or where, slot="home_city" if place else None)
-
-
-def _moved(match: re.Match[str], name: str) -> Stated | None:
-    place = place_of(match["obj"])
-    if place is None:
-        return None if vague(match["obj"]) else claim(match, name, "Fact", value=value_of(match["obj"]), time="change")
-    return claim(match, name, "Fact", value=place, slot="home_city", time="change")
-
-
-def _comes_from(match: re.Match[str], name: str) -> Stated | None:
-    return claim(match, name, "Fact", value=place_of(match["obj"]) or value_of(match["obj"]), slot="home_town")
-
-
-def _works(match: re.Match[str], name: str) -> Stated | None:
-    how, what = match["how"], match["obj"]
-    if how in {"at", "for", "as", "in", "on", "with", "from"} and vague(what):
+    found = _first(core, name)
+    if found is None:
         return None
-    value = value_of(re.sub(r"^(?:a|an|the) ", "", what)) or how
-    if how in {"at", "for"}:
-        employer = None if what.startswith(("a ", "an ", "my ")) else place_of(what) or value
-        return claim(match, name, "Fact", value=employer or value, slot="employer" if employer else None)
-    if how == "as":
-        return claim(match, name, "Fact", value=re.split(r" (?:at|for|in|with) ", value)[0], slot="job_title")
-    return claim(match, name, "Fact", value=value, confidence="high" if how in {"in", "from"} else "medium")
+    assertion = third_person(text[spoken:at], name) + found.assertion if at > spoken else found.assertion
+    begin = at + found.start if found.start else start
+    return replace(found, start=begin, end=at + found.end, assertion=assertion[:1].upper() + assertion[1:])
 
 
-def _joined(match: re.Match[str], name: str) -> Stated | None:
-    if vague(match["obj"]):
+def _tail(text: str) -> int:
+    """Where a clause ends before its punctuation and its last filler."""
+    end = len(text.rstrip(_PUNCTUATION))
+    while (filler := _LAST_WORDS.search(text, max(0, end - 20), end)) is not None:
+        end = len(text[: filler.start()].rstrip(_PUNCTUATION))
+    return end
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _first(core: str, name: str) -> Stated | None:
+    """What the first rule for the clause's first word reads."""
+    word = _WORD.match(core)
+    for pattern, rule in _RULES.get(word[0].lower() if word else "", rules_self.NAMED_RULES):
+        match = pattern.match(core)
+        found = rule(match, name) if match else None
+        if found is not None:
+            return found
+    return None
+
+
+def _remember(match: re.Match[str], name: str) -> Stated | None:
+    """What is asked to be remembered: by its own rule, else as it is said. A mere "note that" is often about code."""
+    begin, rest = match.start("obj"), match["obj"]
+    known = _first(rest, name) if len(rest) >= 6 else None
+    if known is not None:
+        return replace(known, start=begin, end=begin + known.end, confidence="high")
+    firmly = match["firmly"] or re.match(r"(?:I|my|our|we)\b", rest) is not None
+    if not firmly or vague(rest) or re.match(r"(?:when|how|the time|to|[a-zA-HJ-Z])\b", rest):
         return None
-    employer = place_of(match["obj"])
-    return claim(match, name, "Fact", value=employer or value_of(match["obj"]), slot="employer" if employer else None, time="change")
+    thing = _THING.match(rest)
+    subject = Subject(thing[1], "Thing") if thing is not None else SELF
+    found = claim(match, name, "Fact", assertion=third_person(rest, name), subject=subject)
+    return replace(found, start=begin, addressed=True) if found is not None else None
 
 
-def _allergic(match: re.Match[str], name: str) -> Stated | None:
-    if vague(match["obj"]):
-        return None
-    return claim(match, name, "Fact", value=value_of(match["obj"]), importance="high")
-
-
-def _diet(match: re.Match[str], name: str) -> Stated | None:
-    return claim(match, name, "Fact", value=match["obj"].removeprefix("a "), slot="diet", importance="high")
-
-
-def _occupation(match: re.Match[str], name: str) -> Stated | None:
-    if match.groupdict().get("neg"):
-        return claim(match, name, "Fact", value=match["obj"])
-    return claim(match, name, "Fact", value=match["obj"], slot="job_title")
-
-
-def _fact(match: re.Match[str], name: str) -> Stated | None:
-    return None if vague(match["obj"]) else claim(match, name, "Fact", value=value_of(match["obj"]))
-
-
-def _likely(match: re.Match[str], name: str) -> Stated | None:
-    if vague(match["obj"]):
-        return None
-    return claim(match, name, "Fact", value=value_of(match["obj"]), confidence="medium")
-
-
-def _dislikes(match: re.Match[str], name: str) -> Stated | None:
-    what = re.sub(r"^to ", "", match["obj"])
-    if vague(match["obj"]) or vague(what):
-        return None
-    if what.startswith("the ") and match["verb"] in {"like", "love", "enjoy", "adore"} and not words.GENERIC_THE.match(what):
-        return None
-    value = re.split(r" (?:over|rather than|instead of|more than|better than|to(?= (?!\w+ing)[\w-]+$)) ?", value_of(what))[0]
-    return claim(match, name, "Preference", value=value)
-
-
-def _fond(match: re.Match[str], name: str) -> Stated | None:
-    if vague(match["obj"]):
-        return None
-    return claim(match, name, "Preference", value=value_of(match["obj"]))
-
-
-def _possesses(match: re.Match[str], name: str) -> Stated | None:
-    what = match["obj"]
-    if vague(what) or re.search(r"\bown\b", match[0][: match.start("obj")]) is None:
-        head = re.split(r" (?:who|which|that|with|for|from|in|on|at|to|and|of) |,", what)[0]
-        if vague(what) or not words.DURABLE.search(" ".join(head.split()[-1:] + head.split()[-2:] + head.split()[:4])):
-            return None
-        if re.search(r"\b(?:interview|show|race|food|park|shelter|idea|offer|question|trip|ride|lesson|problem|issue)\b", head):
-            return None
-    return claim(match, name, "Fact", value=value_of(re.sub(r"^(?:a|an) ", "", what)))
-
-
-def _pastime(match: re.Match[str], name: str) -> Stated | None:
-    what = match["obj"]
-    if vague(what) or re.match(r"(?:\w+ing\b|to\b|into\b|up\b|out\b|along\b|off\b|on\b|down\b|away\b)", what):
-        return None
-    return claim(match, name, "Fact", value=value_of(what))
-
-
-def _since(match: re.Match[str], name: str) -> Stated | None:
-    return None if vague(match["obj"]) else claim(match, name, "Fact", value=value_of(match["obj"]))
-
-
-def _event(match: re.Match[str], name: str) -> Stated | None:
-    if words.POINTS.search(match.string) or vague(match["obj"]):
-        return None
-    return claim(match, name, "Event", importance="low", confidence="medium", time="event")
-
-
-def _born(match: re.Match[str], name: str) -> Stated | None:
-    value, dated = value_of(match["obj"]), match["how"] == "on"
-    slot = "birthday" if dated else "birth_year" if value[:4].isdigit() else "birthplace"
-    return claim(match, name, "Fact", value=value, slot=slot, time="none")
-
-
-def _task(match: re.Match[str], name: str) -> Stated | None:
-    what = match["obj"]
-    if vague(f"to {what}") or vague(what):
-        return None
-    return claim(match, name, "Task", value=value_of(what), confidence="medium", time="none")
-
-
-def _decided(match: re.Match[str], name: str) -> Stated | None:
-    if vague(match["obj"]):
-        return None
-    value = re.sub(r"^(?:to|that|on|for) ", "", match["obj"])
-    return claim(match, name, "Decision", value=value, importance="high", time="none")
-
-
-def _uses_together(match: re.Match[str], name: str) -> Stated | None:
-    if vague(match["obj"]):
-        return None
-    return claim(match, name, "Fact", value=value_of(match["obj"]), confidence="medium")
-
-
-def _age(match: re.Match[str], name: str) -> Stated | None:
-    return claim(match, name, "Fact", value=match["obj"], slot="age")
-
-
-def _favourite_named(match: re.Match[str], name: str) -> Stated | None:
-    slot = "favourite_" + "_".join(match["what"].lower().split())
-    return claim(match, name, "Preference", value=value_of(match["obj"]), slot=slot)
-
-
-def _relative_named(match: re.Match[str], name: str) -> Stated | None:
-    return claim(match, name, "Fact", value=match["kin"], subject=Subject(match["who"], "Person"))
-
-
-def _rule(pattern: str, rule: Rule) -> tuple[re.Pattern[str], Rule]:
-    return re.compile(pattern), rule
-
-
-I_RULES = (
-    _rule(rf"I {_ADV}{_NEG}live (?P<where>in|at|near|on|with|by|outside|between|together|alone)\b ?(?P<obj>.*)", _lives),
-    _rule(r"I(?:'ve| have) (?:been living|lived) (?P<where>in) (?P<obj>.+)", _lives),
-    _rule(rf"{_BE}(?:living|based|located) (?P<where>in) (?P<obj>.+)", _lives),
-    _rule(r"I(?:'ve| have)? ?(?:just |recently |finally )?(?:moved|relocated) (?:back )?(?:from [^,]{2,40}? )?to (?P<obj>.+)", _moved),
-    _rule(rf"{_BE}(?:moving|relocating) (?:back )?(?:from [^,]{{2,40}}? )?to (?P<obj>[A-Z].+)", _likely),
-    _rule(rf"(?:{_BE}|I {_ADV}(?:come|hail) )from (?P<obj>[A-Z].+)", _comes_from),
-    _rule(r"I grew up (?:in|on|near|with) (?P<obj>.+)", _fact),
-    _rule(
-        rf"I {_ADV}{_NEG}work (?P<how>at|for|as|in|on|from|with|remotely|part-time|full-time|freelance|nights|night shifts|weekends)\b ?(?P<obj>.*)",
-        _works,
+_MEMORY_RULES: tuple[tuple[re.Pattern[str], Rule], ...] = (
+    (
+        re.compile(
+            r"(?:(?P<firmly>remember|memori[sz]e|don't forget|do not forget)|note|keep in mind|bear in mind|make a note|take note)"
+            r"(?: for (?:me|later|the future|next time))?(?:,? that|:|,|(?= (?:my|our|I|I'm|we)\b)) (?P<obj>.+)",
+            re.IGNORECASE,
+        ),
+        _remember,
     ),
-    _rule(rf"{_BE}working (?P<how>at|for|as) (?P<obj>.+)", _works),
-    _rule(r"I(?:'ve| have)? ?(?:just |recently )?(?:started (?:working|a (?:new )?(?:job|position|role)) (?:at|for|with)|joined) (?P<obj>.+)", _joined),
-    _rule(rf"{_BE}(?:\w+ly |very )?(?:allergic|intolerant) to (?P<obj>.+)", _allergic),
-    _rule(rf"{_BE}(?P<obj>(?:lactose|gluten|fructose|histamine)[ -]intolerant)\b", _allergic),
-    _rule(rf"I (?P<neg>can't|cannot|can not|don't|do not|never) (?:eat|drink|tolerate) (?P<obj>.+)", _allergic),
-    _rule(rf"{_BE}(?P<obj>{words.DIETS})(?=$|,| (?:and|but|since|now|for|so|who|because))", _diet),
-    _rule(rf"{_BE}(?P<obj>{words.STATES})(?=$|,| (?:and|but|since|now|for|so|with))", _fact),
-    _rule(rf"{_BE}(?P<obj>\d{{1,2}})(?: years? old)?$", _age),
-    _rule(
-        rf"{_BE}(?:a|an) (?P<obj>(?:(?!of\b|fan\b)[\w'-]+ ){{0,4}}?{words.OCCUPATION.pattern})(?=$|,| (?:at|for|in|with|from|by|working|based|on|and|by)\b)",
-        _occupation,
-    ),
-    _rule(rf"{_BE}(?:a )?(?:(?:big|huge|great|massive|lifelong|total) )?(?:fan of|into|keen on|fond of|passionate about) (?P<obj>.+)", _fond),
-    _rule(rf"{_BE}(?:afraid|scared|terrified|frightened) of (?P<obj>.+)", _fact),
-    _rule(r"I was born (?P<how>on|in) (?P<obj>.+)", _born),
-    _rule(
-        rf"I {_ADV}{_NEG}(?P<verb>prefer|like|love|hate|dislike|enjoy|adore|detest|despise|loathe|stand|bear)(?: (?:eating|drinking|having))? (?P<obj>.+)",
-        _dislikes,
-    ),
-    _rule(rf"I {_ADV}{_NEG}use (?P<obj>.+)", _fact),
-    _rule(rf"{_BE}using (?P<obj>.+ (?:for|as|with|on) .+)", _likely),
-    _rule(
-        rf"I(?:'ve got| {_ADV}{_NEG}(?:have got|have|own)) (?P<obj>(?:a|an|one|two|three|four|five|six|several|some|no|my own|\d+) .+)",
-        _possesses,
-    ),
-    _rule(rf"I {_ADV}{_NEG}(?P<verb>own|speak) (?P<obj>.+)", _pastime),
-    _rule(r"I(?:'ve| have)? ?(?:just |finally |also )?(?:decided|chosen|opted|chose) (?P<obj>(?:to|on|against|not to|that|for) .+)", _decided),
-    _rule(r"I used to (?P<obj>(?!be\b|think|say|love|have|get|feel).+)", _fact),
-    _rule(
-        r"I(?:'ve| have) (?:also |always )?(?:been (?!thinking|feeling|looking|trying|meaning|waiting|having|seeing|wondering|dealing|going|"
-        r"reading|hearing|working|doing|getting|struggling|so|really|really|a bit|there|able|through|super)(?:\w+ing\b|a\b|an\b|married|vegan|vegetarian)|"
-        r"had|worked|played|known|owned|used|practi[sc]ed) (?P<obj>.*\b(?:for|since)\b.+)",
-        _since,
-    ),
-    _rule(rf"{_BE}(?:learning|studying|training for|taking (?=.*(?:class|course|lesson))|writing (?=a|my)|saving (?:up )?for|expecting a) ?(?P<obj>.+)", _likely),
-    _rule(rf"I {_ADV}(?:need|must|have|got|still need) to (?P<obj>.+)", _task),
-    _rule(rf"I {_ADV}(?P<verb>{words.PASTIMES}) (?P<obj>.+)", _pastime),
-    _rule(rf"I (?:just |also |finally |recently )?(?:{_PAST}) (?P<obj>.+)", _event),
-    _rule(rf"{_BE}(?:{_DOING}) ?(?P<obj>.+)", _event),
+    *rules_orders.REMEMBER_TO_RULES,
 )
-WE_RULES = (
-    _rule(
-        r"[Ww]e(?:'ve| have)? ?(?:all |just |finally |also |both )?(?:decided|agreed|chose|chosen|settled|opted|voted|picked|concluded) "
-        r"(?P<obj>.+)",
-        _decided,
-    ),
-    _rule(
-        rf"[Ww]e {_ADV}{_NEG}(?:use|deploy|ship|release|host|run|store|write|build|develop|live|meet|speak|work) (?P<obj>.+)",
-        _uses_together,
-    ),
-    _rule(r"[Ww]e(?:'re| are) (?P<obj>(?:a team of|based in|hosted on|moving (?:from .+ )?to) .+)", _uses_together),
-)
-NAMED_RULES = (
-    _rule(r"(?P<obj>[A-Z].{1,40}) is my (?:all-time |absolute )?favou?rite (?P<what>[\w-]+(?: [\w-]+)?)", _favourite_named),
-    _rule(rf"(?P<who>[A-Z][a-z]+(?: [A-Z][a-z]+)?) is my (?P<kin>{words.KIN})\b", _relative_named),
-)
-_ = nominal
+_RULES: dict[str, tuple[tuple[re.Pattern[str], Rule], ...]] = {
+    "i": (*rules_orders.BACK_RULES, *rules_orders.WANT_RULES, *rules_self.I_RULES),
+    "we": (*rules_things.WE_RULES, *rules_self.WE_RULES),
+    "my": rules_things.MY_RULES,
+    **dict.fromkeys(("im", "ive"), rules_self.I_RULES),
+    **dict.fromkeys(("our", "the"), rules_things.THING_RULES),
+    **dict.fromkeys(("that", "what"), rules_orders.THAT_RULES),
+    **dict.fromkeys(("remember", "note", "memorise", "memorize", "take", "bear"), _MEMORY_RULES),
+    **dict.fromkeys(("don", "do"), (*rules_orders.ORDER_RULES, *_MEMORY_RULES)),
+    **dict.fromkeys(("never", "always"), rules_orders.ORDER_RULES),
+    **dict.fromkeys(("from", "going", "in", "henceforth", "starting"), rules_orders.FROM_NOW_RULES),
+    **dict.fromkeys(("call", "just", "you"), rules_orders.CALL_RULES),
+    **dict.fromkeys(("answer", "reply", "respond", "write", "speak", "talk", "be", "stop"), rules_orders.ANSWER_RULES),
+    **dict.fromkeys(("keep", "make"), (*rules_orders.ANSWER_RULES, *_MEMORY_RULES)),
+    **dict.fromkeys(("forget", "scratch", "ignore", "disregard", "strike"), rules_orders.FORGET_RULES),
+    "remind": rules_orders.REMIND_RULES,
+    **dict.fromkeys(("todo", "to"), rules_orders.TODO_RULES),
+}
+"""Rules by the first word of a clause; every other word may be a name."""

@@ -23,3 +23,5 @@ class Stated(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Level = "high"
     time: Literal["state", "change", "event", "none"] = "state"
     """How a time in the text bounds it: a state, the beginning of one, an event that counts only with its time, not at all."""
+    addressed: bool = False
+    """Said to the listener ("remember …"): among people the listener is one of them, not the agent."""

@@ -7,11 +7,85 @@ import re
 
 _UNCHANGED = frozenset(
     [
-        *("was", "had", "did", "will", "would", "can", "could", "may", "might", "must", "should", "shall", "cannot", "ain't"),
-        *("went", "came", "saw", "met", "got", "bought", "sold", "left", "began", "became", "flew", "took", "made", "gave"),
-        *("found", "lost", "won", "ran", "ate", "told", "said", "broke", "wrote", "spent", "built", "felt", "grew", "taught"),
-        *("drove", "kept", "knew", "led", "heard", "held", "brought", "thought", "caught", "chose", "drank", "fell", "forgot"),
-        *("paid", "rode", "sang", "sat", "sent", "shot", "slept", "spoke", "stood", "swam", "threw", "woke", "wore", "meant"),
+        *(
+            "was",
+            "had",
+            "did",
+            "will",
+            "would",
+            "can",
+            "could",
+            "may",
+            "might",
+            "must",
+            "should",
+            "shall",
+            "cannot",
+            "ain't",
+        ),
+        *(
+            "went",
+            "came",
+            "saw",
+            "met",
+            "got",
+            "bought",
+            "sold",
+            "left",
+            "began",
+            "became",
+            "flew",
+            "took",
+            "made",
+            "gave",
+        ),
+        *(
+            "found",
+            "lost",
+            "won",
+            "ran",
+            "ate",
+            "told",
+            "said",
+            "broke",
+            "wrote",
+            "spent",
+            "built",
+            "felt",
+            "grew",
+            "taught",
+        ),
+        *(
+            "drove",
+            "kept",
+            "knew",
+            "led",
+            "heard",
+            "held",
+            "brought",
+            "thought",
+            "caught",
+            "chose",
+            "drank",
+            "fell",
+            "forgot",
+        ),
+        *(
+            "paid",
+            "rode",
+            "sang",
+            "sat",
+            "sent",
+            "shot",
+            "slept",
+            "spoke",
+            "stood",
+            "swam",
+            "threw",
+            "woke",
+            "wore",
+            "meant",
+        ),
         *("misspoke", "used to"),
     ]
 )
@@ -32,7 +106,7 @@ _ADVERB = (
     r"only|both|already|recently|finally|even|no longer|generally|personally|typically|[a-z]{3,}ly)"
 )
 _FIRST = re.compile(
-    rf"\b(?:(?P<short>[Ii]['’](?:m|ve|ll|d|re))|[Ii](?![\w'’/.]|-\w)(?: (?P<adverbs>{_ADVERB}(?: {_ADVERB})*))?(?: (?P<verb>[A-Za-z]+(?:['’]t)?))?)",
+    rf"\b(?:(?P<short>[Ii]['’](?:m|ve|ll|d|re)|I(?:m|ve)\b)|[Ii](?![\w'’/.]|-\w)(?: (?P<adverbs>{_ADVERB}(?: {_ADVERB})*))?(?: (?P<verb>[A-Za-z]+(?:['’]t)?))?)",
 )
 _SHORT = {"m": "is", "ve": "has", "ll": "will", "d": "would", "re": "are"}
 _JOINED = re.compile(
@@ -53,7 +127,7 @@ def third_person(clause: str, name: str) -> str:
     def first(match: re.Match[str]) -> str:
         nonlocal present
         if match["short"]:
-            return f"{name} {_SHORT[match['short'].split(chr(39))[1]]}"
+            return f"{name} {_SHORT[match['short'][1:].lstrip(chr(39))]}"
         verb = match["verb"]
         if verb is None:
             return name + (f" {match['adverbs']}" if match["adverbs"] else "")
@@ -93,4 +167,6 @@ def _other(match: re.Match[str], name: str) -> str:
         return (f"{name} and others" if starts else "they") + _WE.get(short, "")
     if kind == "our":
         return "The" if starts else "their"
-    return {"mine": f"{name}'s", "me": name, "myself": "themselves", "ours": "theirs", "us": "them"}.get(kind or "", "themselves")
+    return {"mine": f"{name}'s", "me": name, "myself": "themselves", "ours": "theirs", "us": "them"}.get(
+        kind or "", "themselves"
+    )

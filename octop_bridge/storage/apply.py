@@ -284,8 +284,9 @@ async def _end(tx: Tx, ending: Ending, hand: Hand, successor: str | None) -> Ato
         successor=successor,
         cause=ending.cause,
     )
-    await textindex.remove(tx, atom.owner, "atom", atom.atom_id)
-    await textindex.add(tx, atom.owner, "atom_past", [index_row(ended)])
+    if atom.status == "current":
+        terms = set(index_row(atom).terms)
+        await textindex.move(tx, atom.owner, atom.atom_id, "atom", "atom_past", terms=terms)
     targets = [atom.atom_id, successor] if successor else [atom.atom_id]
     await journal(tx, hand, ending.cause, targets, before=atom, after=ended)
     return ended

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from octop_bridge.domain import postings
 from octop_bridge.domain.tokens import TOKEN_VERSION
-from octop_bridge.storage.engine import Params, Tx
+from octop_bridge.storage.engine import Params, Row, Tx
 
 IndexLayer = Literal["atom", "atom_past", "raw", "raw_cited", "derived", "host"]
 AVERAGE_TOKENS: Final[Mapping[str, int]] = {
@@ -64,7 +64,9 @@ class Answer(NamedTuple):
     complete: bool
 
 
-async def scope_of(tx: Tx, owner: str, layer: IndexLayer, *, create: bool, token_version: int = TOKEN_VERSION) -> int | None:
+async def scope_of(
+    tx: Tx, owner: str, layer: IndexLayer, *, create: bool, token_version: int = TOKEN_VERSION
+) -> int | None:
     """The number of an owner's layer, None if there is none and none is wanted."""
     for _ in range(_SCOPE_TRIES):
         found = await tx.one("index_scope", owner=owner, layer=layer)
@@ -82,7 +84,7 @@ async def scopes_of(tx: Tx, owners: Iterable[str] | None, layers: Iterable[Index
     """The numbers of those layers of those owners (None: of everybody) that hold or held a row, ascending."""
     if owners is None:
         return [row[0] for row in await tx.all("index_scopes_of_everybody", layers=list(layers))]
-    return [row[0] for row in await tx.all("index_scopes", owners=list(owners), layers=list(layers))]
+    return sorted(row[0] for row in await tx.all("index_scopes", owners=list(owners), layers=list(layers)))
 
 
 async def stale(tx: Tx, token_version: int) -> list[tuple[str, str, int]]:
@@ -90,7 +92,9 @@ async def stale(tx: Tx, token_version: int) -> list[tuple[str, str, int]]:
     return [(row[0], row[1], row[2]) for row in await tx.all("index_stale", token_version=token_version)]
 
 
-async def add(tx: Tx, owner: str, layer: IndexLayer, rows: Sequence[IndexRow], *, token_version: int = TOKEN_VERSION) -> None:
+async def add(
+    tx: Tx, owner: str, layer: IndexLayer, rows: Sequence[IndexRow], *, token_version: int = TOKEN_VERSION
+) -> None:
     """Index the rows. Three statements, however many they are; `token_version` counts for a new scope alone.
 
     An id's piece that the layer holds already is an error of the database: remove it first.
@@ -139,7 +143,7 @@ async def remove(tx: Tx, owner: str, layer: IndexLayer, doc_id: str, *, terms: I
     """Take every piece of the id out of the index; what was taken out.
 
     `terms`, those of all its pieces, say where merged postings stand: a dozen blocks are read and rewritten. Left out,
-    or not all of them, the result is the same but every block of the scope is read: 30 ms at 100,000 rows.
+    or not all of them, the result is the same but a block of every term is read, a hundred times as slow.
     """
     held = await tx.all("index_reserve", owner=owner, layer=layer, docs=0, tokens=0)
     docs = await tx.all("index_take_docs", scope=held[0][0], id=doc_id) if held else []
@@ -153,14 +157,15 @@ async def remove(tx: Tx, owner: str, layer: IndexLayer, doc_id: str, *, terms: I
     for ordinal, piece, _, term_count in sorted(docs):
         counts = found[ordinal]
         if len(counts) < term_count and hint:
-            counts |= await _take_postings(tx, scope, ordinal, hint)
+            blocks = await tx.all("index_blocks_at", scope=scope, ord=ordinal, terms=hint)
+            counts |= await _take_postings(tx, scope, ordinal, blocks)
         after = -(2**63)
         while len(counts) < term_count:
-            page = await tx.all("index_terms", scope=scope, after=after, limit=_SCAN_TERMS)
-            if not page:
+            blocks = await tx.all("index_all_blocks_at", scope=scope, ord=ordinal, after=after, limit=_SCAN_TERMS)
+            if not blocks:
                 break
-            counts |= await _take_postings(tx, scope, ordinal, [term for (term,) in page])
-            after = page[-1][0]
+            counts |= await _take_postings(tx, scope, ordinal, blocks)
+            after = blocks[-1][0]
         taken.append(IndexRow(doc_id, piece, [term for term, tf in counts.items() for _ in range(tf)]))
     return taken
 
@@ -184,12 +189,12 @@ async def _take_fresh(tx: Tx, scope: int, ordinals: Sequence[int]) -> dict[int, 
     return counts
 
 
-async def _take_postings(tx: Tx, scope: int, ordinal: int, terms: Sequence[int]) -> dict[int, int]:
-    """Take the row out of the blocks of these terms; those that held it, with their frequencies."""
+async def _take_postings(tx: Tx, scope: int, ordinal: int, blocks: Iterable[Row]) -> dict[int, int]:
+    """Take the row out of these blocks; the terms of those that held it, with their frequencies."""
     counts: dict[int, int] = {}
     rewritten: list[Params] = []
     emptied: list[Params] = []
-    for term, first, data in await tx.all("index_blocks_at", scope=scope, terms=list(terms), ord=ordinal):
+    for term, first, data in blocks:
         without = postings.without(data, ordinal)
         if without is None:
             continue
@@ -356,7 +361,9 @@ def _blocks(scope: int, term: int, joined: Iterable[bytes], first: int | None) -
     return blocks
 
 
-async def rebuild(tx: Tx, owner: str, layer: IndexLayer, rows: Iterable[IndexRow], *, token_version: int = TOKEN_VERSION) -> int:
+async def rebuild(
+    tx: Tx, owner: str, layer: IndexLayer, rows: Iterable[IndexRow], *, token_version: int = TOKEN_VERSION
+) -> int:
     """Replace what a layer of an owner holds, straight into full blocks; how many rows. Ordinals go on counting."""
     scope, _ = await _reserve(tx, owner, layer, token_version=token_version)
     for name in ("index_clear_docs", "index_clear_fresh", "index_clear_postings"):

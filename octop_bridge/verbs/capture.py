@@ -32,7 +32,6 @@ class Draft(msgspec.Struct, frozen=True):
     metadata: str | None
     reason: str | None
     index_rows: list[textindex.IndexRow]
-    sentence_keys: list[str]
     state: str
 
 
@@ -180,7 +179,6 @@ class _Maker:
             rows.json_text(metadata) if metadata else None,
             read.reason,
             entries,
-            sentence_keys(kept.text) if message.role == "user" else [],
             self._state,
         )
 
@@ -227,7 +225,8 @@ async def _index(tx: Tx, owner: str, drafts: list[Draft], fates: list[wire.Captu
     if await tx.one("any_tombstone", owners=owners) is None:
         return
     for draft in stored:
-        hits = await tx.all("tombstones_hit", owners=owners, keys=draft.sentence_keys, event_ms=draft.event.at_ms)
+        keys = sentence_keys(draft.event.content)
+        hits = await tx.all("tombstones_hit", owners=owners, keys=keys, event_ms=draft.event.at_ms)
         for hit in hits:
             await evidence.hide_events(tx, [draft.event.event_id], hit[0])
 

@@ -72,7 +72,7 @@ async def _read(
 
 def _line(hit: wire.Hit) -> Line:
     return Line(
-        text=hit.text,
+        text=f"{hit.subject}: {hit.text}" if hit.layer == "raw" and hit.subject else hit.text,
         status=hit.status,
         at_ms=hit.event_ms,
         path=hit.path,

@@ -188,7 +188,7 @@ def raw_hit(event: Event, score: float, terms: Sequence[str]) -> wire.Hit:
         text=event.content,
         snippet=snippet(event.content, tuple(terms), SNIPPET_CHARS_MAX),
         status="raw",
-        subject=None,
+        subject=event.speaker_name,
         owner=event.owner,
         score=score,
         valid_from_ms=None,

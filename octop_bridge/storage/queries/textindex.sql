@@ -5,8 +5,7 @@ SELECT scope FROM scopes WHERE namespace = :namespace AND owner = :owner AND lay
 
 -- name: index_scopes
 SELECT scope FROM scopes
-WHERE namespace = :namespace AND owner {in :owners} AND layer {in :layers}
-ORDER BY scope;
+WHERE namespace = :namespace AND owner {in :owners} AND layer {in :layers};
 
 -- name: index_scopes_of_everybody
 SELECT scope FROM scopes WHERE namespace = :namespace AND layer {in :layers} ORDER BY scope;
@@ -61,8 +60,10 @@ RETURNING ord, piece, token_count, term_count;
 SELECT scope, ord, id, piece FROM docs
 WHERE namespace = :namespace AND scope {in :scopes} AND ord {in :ords};
 
+-- The order is what makes SQLite take the index on ids; without it every row of the namespace is looked at.
 -- name: index_rows_of
-SELECT scope, ord FROM docs WHERE namespace = :namespace AND id {in :ids} AND scope {in :scopes};
+SELECT scope, ord FROM docs WHERE namespace = :namespace AND id {in :ids} AND scope {in :scopes}
+ORDER BY id, scope, piece;
 
 -- SQLite's || makes text, whatever it joins, of the same bytes.
 -- name: index_add_fresh [sqlite]
@@ -121,10 +122,17 @@ WHERE p.namespace = :namespace AND p.scope = :scope AND p.term {in :terms} AND p
     WHERE q.namespace = p.namespace AND q.scope = p.scope AND q.term = p.term AND q.first <= CAST(:ord AS BIGINT)
 );
 
--- name: index_terms
-SELECT DISTINCT term FROM postings
-WHERE namespace = :namespace AND scope = :scope AND term > CAST(:after AS BIGINT)
-ORDER BY term LIMIT CAST(:limit AS BIGINT);
+-- SQLite takes the tables of a CROSS JOIN in the order given: otherwise it reads every block here.
+-- name: index_all_blocks_at
+SELECT p.term, p.first, p.data FROM (
+    SELECT term, MAX(first) AS first FROM postings
+    WHERE namespace = :namespace AND scope = :scope AND term > CAST(:after AS BIGINT)
+        AND first <= CAST(:ord AS BIGINT)
+    GROUP BY term ORDER BY term LIMIT CAST(:limit AS BIGINT)
+) AS q
+CROSS JOIN postings AS p
+WHERE p.namespace = :namespace AND p.scope = :scope AND p.term = q.term AND p.first = q.first
+ORDER BY q.term;
 
 -- name: index_write_block
 INSERT INTO postings (namespace, scope, term, first, n, data)

@@ -1,0 +1,280 @@
+"""The calling side of octop-bridge for synchronous hosts, from any thread, with the standard library alone.
+
+It imports nothing of ours but its other half, `client_spool.py`, so that a plugin can carry a copy of the two. Order: a
+live bridge, else one is started, else captures wait in the spool and everything else is `Unavailable`. No call waits
+longer than its timeout, whatever state the bridge is in: absent, starting, frozen or dying.
+
+    client = Client(namespace="hermes.work", name="hermes", version="1")
+    client.call("memory.search", {"query": "boat"}, timeout=1.5)
+    client.capture({"messages": [...]})
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any
+
+if __package__:
+    from . import client_spool as files
+else:
+    import client_spool as files  # type: ignore[import-not-found,no-redef]
+
+PROTOCOL = 1
+LINE_BYTES_MAX = 16 << 20
+"""The longest request that a bridge reads with its default settings."""
+REPLY_BYTES_MAX = 64 << 20
+
+INVALID_PARAMS, TOO_LARGE, BUSY, SHUTTING_DOWN, VERSION_MISMATCH = -32602, -32005, -32007, -32008, -32009
+_UNKNOWN_METHOD, _INTERNAL, _CANCELLED, _MODEL_UNAVAILABLE = -32601, -32603, -32800, -32006
+_READS = frozenset(
+    f"{family}.{verb}"
+    for family, verbs in {
+        "bridge": ("status",),
+        "memory": ("search", "recall", "get", "queue", "history"),
+        "offload": ("get", "search", "canvas"),
+    }.items()
+    for verb in verbs
+)
+_SEND_FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
+_DARWIN_SO_NOSIGPIPE = 0x1022
+_TRIES = 3
+_BACKOFF_S = 0.2
+_PAUSE_S_MAX = 60.0
+_POLL_S = 0.03
+_TIMEOUT_S_MAX = 86_400.0
+_CLOSE_S_MAX = 1.0
+_CANCEL_S = 0.05
+_ANSWER_S = 5.0
+_ANSWERS_MAX = 8
+_REPLAY_S_MAX = 1.0
+_SPOOL_S_MIN = 2.0
+
+Json = dict[str, Any]
+
+
+class CallError(Exception):
+    """The bridge answered an error: `code` and `data` are the protocol's."""
+
+    def __init__(self, code: int, message: str, data: Json | None = None) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.data: Json = data or {}
+
+
+class Unavailable(Exception):  # noqa: N818 - a state of the bridge, not a fault of the call
+    """No bridge could be asked, or it left before it answered. `reason` is for a person."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class CallTimeout(Exception):  # noqa: N818 - as TimeoutError would be, were that no OSError
+    """The bridge was asked and did not answer in time."""
+
+
+class _Gone(Exception):  # noqa: N818
+    """The connection ended. `sent`: the request may have been carried out."""
+
+    def __init__(self, reason: str, *, sent: bool) -> None:
+        super().__init__(reason)
+        self.sent = sent
+
+
+class _Trouble(Exception):  # noqa: N818
+    """An attempt to connect failed. `weight` counts towards the pause; `final`: there is no use in another one."""
+
+    def __init__(self, reason: str, weight: int = 1, *, final: bool = False) -> None:
+        super().__init__(reason)
+        self.weight = weight
+        self.final = final
+
+
+class Connection:
+    """One connection: requests of many threads out, one thread that reads what comes back. It never connects again."""
+
+    def __init__(self, sock: socket.socket, serve: Callable[[Json], Json] | None) -> None:
+        self.reason: str | None = None
+        """Why it ended, None while it lives."""
+        self._sock = sock
+        self._serve = serve
+        self._boxes: dict[Any, SimpleQueue[Json | None]] = {}
+        self._asked: set[Any] = set()
+        # Reentrant, since a garbage collection in the midst of a locked block may close a forgotten client's connection.
+        self._lock = threading.RLock()
+        self._sending = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._reader = threading.Thread(target=self._read, name="octop-bridge-reader", daemon=True)
+        self._reader.start()
+
+    def request(
+        self, method: str, params: Json, deadline: float, progress: Callable[[Json], None] | None = None
+    ) -> Json:
+        """The result of a call. Raises CallError, CallTimeout, _Gone. `progress` is called in this thread."""
+        number = next(self._numbers)
+        if progress is not None:
+            params = {**params, "progress_token": number}
+        frame = _frame({"id": number, "method": method, "params": params})
+        if len(frame) > LINE_BYTES_MAX:
+            raise CallError(TOO_LARGE, f"a request of {len(frame)} bytes; at most {LINE_BYTES_MAX}")
+        box: SimpleQueue[Json | None] = SimpleQueue()
+        with self._lock:
+            if self.reason is not None:
+                raise _Gone(self.reason, sent=False)
+            self._boxes[number] = box
+        answered = sent = False
+        try:
+            self._send(frame, deadline)
+            sent = True
+            while "method" in (reply := self._take(box, deadline)):
+                if progress is not None:
+                    progress(reply.get("params") or {})
+            answered = True
+        finally:
+            with self._lock:
+                del self._boxes[number]
+            if sent and not answered and self.reason is None:
+                with contextlib.suppress(_Gone, CallTimeout):
+                    self._send(_frame({"method": "$/cancelRequest", "params": {"id": number}}), _after(_CANCEL_S))
+        if "error" in reply:
+            error = reply["error"]
+            raise CallError(error.get("code", _INTERNAL), error.get("message", "error"), error.get("data"))
+        return reply["result"] if isinstance(reply.get("result"), dict) else {"result": reply.get("result")}
+
+    def end(self, reason: str) -> None:
+        """End it from any thread: whoever waits is told at once, and the reader closes the socket."""
+        with self._lock:
+            if self.reason is not None:
+                return
+            self.reason = reason
+            waiting = list(self._boxes.values())
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        for box in waiting:
+            box.put(None)
+
+    def close(self) -> None:
+        """End it and wait for its thread."""
+        self.end("the client is closed")
+        if threading.current_thread() is not self._reader:
+            self._reader.join(_CLOSE_S_MAX)
+
+    def forget(self) -> None:
+        """Drop a fork's copy: the parent's connection lives on, and no thread reads here."""
+        self.reason = "a fork has no part in its parent's connection"
+        self._sock.close()
+
+    def _take(self, box: SimpleQueue[Json | None], deadline: float) -> Json:
+        try:
+            message = box.get(timeout=_left(deadline))
+        except Empty:
+            raise CallTimeout("the bridge did not answer in time") from None
+        if message is None:
+            raise _Gone(self.reason or "the connection ended", sent=True)
+        return message
+
+    def _send(self, frame: bytes, deadline: float) -> None:
+        """Write a whole frame by the deadline. One that is cut ends the connection: the next would start inside it."""
+        if not self._sending.acquire(timeout=_left(deadline)):
+            raise CallTimeout("the bridge does not read")
+        rest = memoryview(frame)
+        try:
+            while rest:
+                try:
+                    rest = rest[self._sock.send(rest, _SEND_FLAGS) :]
+                except BlockingIOError:
+                    self._await_room(deadline)
+        except OSError as error:
+            self.end(f"the connection broke: {error.strerror}")
+            raise _Gone(self.reason or "", sent=len(rest) < len(frame)) from None
+        finally:
+            if 0 < len(rest) < len(frame):
+                self.end("a request could not be written in time")
+            self._sending.release()
+
+    def _await_room(self, deadline: float) -> None:
+        left = _left(deadline)
+        if not left:
+            raise CallTimeout("the bridge does not read")
+        poll = select.poll()
+        poll.register(self._sock, select.POLLOUT)
+        poll.poll(left * 1000)
+
+    def _read(self) -> None:
+        rest = bytearray()
+        reason = "the bridge closed the connection"
+        try:
+            while chunk := self._sock.recv(1 << 16):
+                rest += chunk
+                if b"\n" in chunk:
+                    *lines, rest = rest.split(b"\n")
+                    for line in lines:
+                        self._receive(json.loads(line))
+                if len(rest) > REPLY_BYTES_MAX:
+                    reason = "the bridge sent a line without end"
+                    break
+        except OSError as error:
+            reason = f"the connection broke: {error.strerror}"
+        except Exception:  # noqa: BLE001 - whatever cannot be read, nobody may be left waiting for it
+            reason = "the bridge sent what is not the protocol"
+        finally:
+            self.end(reason)
+            # Whoever sends has been woken by the end; the descriptor may be another file's as soon as it is closed.
+            with self._sending:
+                self._sock.close()
+
+    def _receive(self, message: Json) -> None:
+        method, number = message.get("method"), message.get("id")
+        if method is None or method == "$/progress":
+            key = number if method is None else message["params"].get("token")
+            with self._lock:
+                box = self._boxes.get(key)
+            if box is not None:  # else late: its caller has left
+                box.put(message)
+        elif method == "$/cancelRequest":
+            self._answer(message["params"].get("id"), _error(_CANCELLED, "cancelled"))
+        elif number is not None:
+            with self._lock:
+                crowded = len(self._asked) >= _ANSWERS_MAX
+                self._asked.add(number)
+            work = threading.Thread(target=self._work, args=(message, crowded), name="octop-bridge-serve", daemon=True)
+            work.start()
+
+    def _work(self, message: Json, crowded: bool) -> None:
+        """Answer a request of the bridge's. What the host's exceptions say stays here: it may hold secrets."""
+        try:
+            if message["method"] != "host.complete" or self._serve is None:
+                raise CallError(_UNKNOWN_METHOD, "this client does not serve the method")
+            if crowded:
+                raise CallError(BUSY, "this client is busy", {"kind": "busy", "retryable": True})
+            reply = {"result": self._serve(message.get("params") or {})}
+            _frame(reply)
+        except CallError as error:
+            reply = _error(error.code, error.message, error.data)
+        except Exception as error:  # noqa: BLE001 - the callback is the host's
+            reply = _error(_MODEL_UNAVAILABLE, f"the host's model failed: {type(error).__name__}")
+        self._answer(message["id"], reply)
+
+    def _answer(self, number: Any, reply: Json) -> None:
+        """Send an answer, once a request: of a cancellation and a late result the first one counts."""
+        with self._lock:
+            if number not in self._asked:
+                return
+            self._asked.discard(number)
+        with contextlib.suppress(_Gone, CallTimeout):
+            self._send(_frame({"id": number, **reply}), _after(_ANSWER_S))

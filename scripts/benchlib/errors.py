@@ -1,0 +1,5 @@
+"""What ends a bench."""
+
+
+class BenchError(Exception):
+    """The bench cannot go on; the text is for whoever started it."""
