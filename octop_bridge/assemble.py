@@ -84,10 +84,10 @@ class Bridge:
         """The heavy half of the start: what every call but a greeting needs, imported off the loop."""
         await asyncio.to_thread(dispatch.warm)
 
-    def begin(self, namespace: str) -> None:
-        """Open a namespace ahead of its first call."""
+    async def opened(self, session: Session) -> None:
+        """Return when the session's namespace is open, or cannot be opened: then `result` says why."""
         if self._failure is None:
-            self._task(namespace)
+            await asyncio.wait([self._task(session.namespace)])
 
     async def perform(self, method: dispatch.Method, params: Any, session: Session) -> bytes:
         """The encoded result of one call. Raises BridgeError."""

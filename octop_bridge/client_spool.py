@@ -34,6 +34,7 @@ START_S_MAX = 8.0
 _HOME_VARIABLE = "OCTOP_BRIDGE_HOME"
 _TOKEN_VARIABLE = "OCTOP_BRIDGE_OPERATOR_TOKEN"  # noqa: S105 - the name of a variable
 _HASH_CHARS = 16
+_VERSION = 1
 _LOCK_POLL_S = 0.02
 _SHELL_S_MAX = 5.0
 _REJECT_S_MAX = 1.0
@@ -237,7 +238,7 @@ class Spool:
     def append(self, params: dict[str, Any], at_ms: int, deadline: float) -> None:
         """Keep a capture; it is on the disk when this returns. Raises OSError, SpoolFullError among them."""
         entry = {
-            "v": 1,
+            "v": _VERSION,
             "namespace": self._namespace,
             "key": params["key"],
             "local": self._local,
@@ -299,8 +300,9 @@ class Spool:
         return done
 
     def _ours(self, entry: dict[str, Any]) -> bool:
-        """Whether this connection may deliver it: another `local` would give the turn another owner."""
-        return bool(entry["namespace"] == self._namespace and entry.get("local", False) == self._local)
+        """Whether it is for this connection to deliver: another `local` would give the turn another owner."""
+        whose = (entry["v"], entry.get("namespace"), entry.get("local", False))
+        return whose == (_VERSION, self._namespace, self._local)
 
     @staticmethod
     def _entry(line: bytes) -> dict[str, Any] | None:
@@ -309,8 +311,10 @@ class Spool:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             return None
-        fine = isinstance(entry, dict) and isinstance(entry.get("params"), dict) and "namespace" in entry
-        return entry if fine else None
+        if not isinstance(entry, dict) or not isinstance(entry.get("v"), int):
+            return None
+        known = isinstance(entry.get("params"), dict) and "namespace" in entry
+        return entry if known or entry["v"] > _VERSION else None
 
     def _reject(self, lines: list[bytes]) -> None:
         with _locked(self._rejected, os.O_CREAT, time.monotonic() + _REJECT_S_MAX) as descriptor:

@@ -10,6 +10,7 @@ import itertools
 import json
 import select
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,9 +24,22 @@ REPLY_BYTES_MAX = 64 << 20
 UNKNOWN_METHOD, INVALID_PARAMS, INTERNAL, CANCELLED = -32601, -32602, -32603, -32800
 TOO_LARGE, MODEL_UNAVAILABLE, BUSY, SHUTTING_DOWN, VERSION_MISMATCH = -32005, -32006, -32007, -32008, -32009
 
+_READS = frozenset(
+    f"{family}.{verb}"
+    for family, verbs in {
+        "bridge": ("status",),
+        "memory": ("search", "recall", "get", "queue", "history"),
+        "offload": ("get", "search", "canvas"),
+    }.items()
+    for verb in verbs
+)
 _SEND_FLAGS = socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0)
 _TIMEOUT_S_MAX = 86_400.0
 _CLOSE_S_MAX = 1.0
+_TRIES = 3
+_BACKOFF_S = 0.2
+_PAUSE_S_MAX = 60.0
+_DARWIN_SO_NOSIGPIPE = 0x1022
 _CANCEL_S = 0.05
 _ANSWER_S = 5.0
 _ANSWERS_MAX = 8
@@ -38,12 +52,19 @@ def after(seconds: float) -> float:
     return time.monotonic() + (min(seconds, _TIMEOUT_S_MAX) if seconds > 0 else 0.0)
 
 
-def left(deadline: float) -> float:
+def time_left(deadline: float) -> float:
     """Seconds until an instant, 0 where it has passed."""
     return max(0.0, deadline - time.monotonic())
 
 
-def frame(message: Json) -> bytes:
+def repeatable(method: str, params: Json) -> bool:
+    """Whether a call may be sent again when nobody knows what became of it: it reads, or its key makes two one."""
+    if method == "memory.capture":
+        return bool(params.get("key"))
+    return method in _READS or (method in {"memory.tombstones", "memory.entities"} and params.get("op") == "list")
+
+
+def line_of(message: Json) -> bytes:
     """A message as a line. Raises TypeError or ValueError for what is no JSON."""
     return json.dumps({"jsonrpc": "2.0", **message}, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
@@ -85,6 +106,94 @@ class Gone(Exception):  # noqa: N818 - what happened, for client.py to judge
         self.sent = sent
 
 
+class Trouble(Exception):  # noqa: N818 - what happened, for the breaker to judge
+    """An attempt to connect failed. `weight` counts towards the pause; `final`: there is no use in another one."""
+
+    def __init__(self, reason: str, weight: int = 1, *, final: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.weight = weight
+        self.final = final
+
+
+REFUSED = _TRIES
+"""The weight of a trouble that another try would not end: the pause begins at once."""
+
+
+class Breaker:
+    """Failures in a row: three tries, each a little later, then a pause that grows, in which nothing is tried."""
+
+    def __init__(self, ticks: Callable[[], float], now_ms: Callable[[], int]) -> None:
+        self._ticks = ticks
+        self._now_ms = now_ms
+        self._trouble: Trouble | None = None
+        self._since_ms: int | None = None
+        self._failures = self._pauses = 0
+        self._retry_at = 0.0
+        self.renew()
+
+    def renew(self) -> None:
+        """Take a new lock: a fork may have the old one held by a thread that it has not."""
+        self._lock = threading.RLock()
+
+    def refuses(self) -> str | None:
+        """Why nothing may be tried now, or None."""
+        with self._lock:
+            trouble = self._trouble
+            waiting = trouble is not None and (trouble.final or self._ticks() < self._retry_at)
+            return trouble.reason if trouble is not None and waiting else None
+
+    def judge(self, trouble: Trouble) -> float:
+        """Count a failure; the seconds after which the same call may try again, 0 where it may not."""
+        with self._lock:
+            self._trouble = trouble
+            self._since_ms = self._since_ms or self._now_ms()
+            if not trouble.weight:
+                return 0.0
+            self._failures += trouble.weight
+            if self._failures < _TRIES:
+                return float(_BACKOFF_S * 3 ** (self._failures - 1))
+            self._retry_at = self._ticks() + min(_PAUSE_S_MAX, 2.0 ** min(self._pauses, 10))
+            self._pauses += 1
+            return 0.0
+
+    def settle(self, *, answered: bool) -> None:
+        """No trouble now. The failures are forgotten at an answer, not at hello: a bridge may die of every request."""
+        with self._lock:
+            self._trouble, self._since_ms, self._retry_at = None, None, 0.0
+            if answered:
+                self._failures = self._pauses = 0
+
+    def state(self) -> Json:
+        """What a person wants to know: why, since when, and when it is tried again."""
+        with self._lock:
+            trouble = self._trouble
+            return {
+                "degraded": trouble.reason if trouble else None,
+                "since_ms": self._since_ms,
+                "retry_in_s": max(0.0, self._retry_at - self._ticks()) if self._retry_at else 0.0,
+            }
+
+
+def dial(path: str) -> socket.socket | None:
+    """A connected socket, None where nobody listens. Raises OSError."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if sys.platform == "darwin":
+            sock.setsockopt(socket.SOL_SOCKET, _DARWIN_SO_NOSIGPIPE, 1)
+        # Where the queue of a frozen bridge is full, a blocking connect would wait for ever.
+        sock.setblocking(False)
+        sock.connect(path)
+        sock.setblocking(True)
+    except (FileNotFoundError, ConnectionRefusedError):
+        sock.close()
+        return None
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
 class Connection:
     """One connection: requests of many threads out, one thread that reads what comes back. It never connects again."""
 
@@ -109,9 +218,9 @@ class Connection:
         number = next(self._numbers)
         if progress is not None:
             params = {**params, "progress_token": number}
-        frame = frame({"id": number, "method": method, "params": params})
-        if len(frame) > LINE_BYTES_MAX:
-            raise CallError(TOO_LARGE, f"a request of {len(frame)} bytes; at most {LINE_BYTES_MAX}")
+        line = line_of({"id": number, "method": method, "params": params})
+        if len(line) > LINE_BYTES_MAX:
+            raise CallError(TOO_LARGE, f"a request of {len(line)} bytes; at most {LINE_BYTES_MAX}")
         box: SimpleQueue[Json | None] = SimpleQueue()
         with self._lock:
             if self.reason is not None:
@@ -119,7 +228,7 @@ class Connection:
             self._boxes[number] = box
         answered = sent = False
         try:
-            self._send(frame, deadline)
+            self._send(line, deadline)
             sent = True
             while "method" in (reply := self._take(box, deadline)):
                 if progress is not None:
@@ -130,9 +239,9 @@ class Connection:
                 del self._boxes[number]
             if sent and not answered and self.reason is None:
                 with contextlib.suppress(Gone, CallTimeout):
-                    self._send(frame({"method": "$/cancelRequest", "params": {"id": number}}), after(_CANCEL_S))
+                    self._send(line_of({"method": "$/cancelRequest", "params": {"id": number}}), after(_CANCEL_S))
         if "error" in reply:
-            error = reply["error"]
+            error = reply["error"] if isinstance(reply["error"], dict) else {}
             raise CallError(error.get("code", INTERNAL), error.get("message", "error"), error.get("data"))
         return reply["result"] if isinstance(reply.get("result"), dict) else {"result": reply.get("result")}
 
@@ -161,18 +270,18 @@ class Connection:
 
     def _take(self, box: SimpleQueue[Json | None], deadline: float) -> Json:
         try:
-            message = box.get(timeout=left(deadline))
+            message = box.get(timeout=time_left(deadline))
         except Empty:
             raise CallTimeout("the bridge did not answer in time") from None
         if message is None:
             raise Gone(self.reason or "the connection ended", sent=True)
         return message
 
-    def _send(self, frame: bytes, deadline: float) -> None:
-        """Write a whole frame by the deadline. One that is cut ends the connection: the next would start inside it."""
-        if not self._sending.acquire(timeout=left(deadline)):
+    def _send(self, line: bytes, deadline: float) -> None:
+        """Write a whole line by the deadline. One that is cut ends the connection: the next would start inside it."""
+        if not self._sending.acquire(timeout=time_left(deadline)):
             raise CallTimeout("the bridge does not read")
-        rest = memoryview(frame)
+        rest = memoryview(line)
         try:
             while rest:
                 try:
@@ -181,14 +290,14 @@ class Connection:
                     self._await_room(deadline)
         except OSError as error:
             self.end(f"the connection broke: {error.strerror}")
-            raise Gone(self.reason or "", sent=len(rest) < len(frame)) from None
+            raise Gone(self.reason or "", sent=len(rest) < len(line)) from None
         finally:
-            if 0 < len(rest) < len(frame):
+            if 0 < len(rest) < len(line):
                 self.end("a request could not be written in time")
             self._sending.release()
 
     def _await_room(self, deadline: float) -> None:
-        left = left(deadline)
+        left = time_left(deadline)
         if not left:
             raise CallTimeout("the bridge does not read")
         poll = select.poll()
@@ -227,13 +336,16 @@ class Connection:
             if box is not None:  # else late: its caller has left
                 box.put(message)
         elif method == "$/cancelRequest":
-            self._answer(message["params"].get("id"), failure(CANCELLED, "cancelled"))
+            self._answer(message["params"].get("id"), failure(CANCELLED, "cancelled"), _CANCEL_S)
         elif number is not None:
             with self._lock:
                 crowded = len(self._asked) >= _ANSWERS_MAX
                 self._asked.add(number)
             work = threading.Thread(target=self._work, args=(message, crowded), name="octop-bridge-serve", daemon=True)
-            work.start()
+            try:
+                work.start()
+            except RuntimeError:  # the interpreter is ending, or has no thread to give
+                self._answer(number, failure(BUSY, "this client cannot work now"), _CANCEL_S)
 
     def _work(self, message: Json, crowded: bool) -> None:
         """Answer a request of the bridge's. What the host's exceptions say stays here: it may hold secrets."""
@@ -243,18 +355,18 @@ class Connection:
             if crowded:
                 raise CallError(BUSY, "this client is busy", {"kind": "busy", "retryable": True})
             reply = {"result": self._serve(message.get("params") or {})}
-            frame(reply)
+            line_of(reply)
         except CallError as error:
             reply = failure(error.code, error.message, error.data)
         except Exception as error:  # noqa: BLE001 - the callback is the host's
             reply = failure(MODEL_UNAVAILABLE, f"the host's model failed: {type(error).__name__}")
-        self._answer(message["id"], reply)
+        self._answer(message["id"], reply, _ANSWER_S)
 
-    def _answer(self, number: Any, reply: Json) -> None:
+    def _answer(self, number: Any, reply: Json, seconds: float) -> None:
         """Send an answer, once a request: of a cancellation and a late result the first one counts."""
         with self._lock:
             if number not in self._asked:
                 return
             self._asked.discard(number)
         with contextlib.suppress(Gone, CallTimeout):
-            self._send(frame({"id": number, **reply}), after(_ANSWER_S))
+            self._send(line_of({"id": number, **reply}), after(seconds))

@@ -20,7 +20,7 @@ octop_setup() {
     [ -x .venv/bin/python ] || "$(octop_python)" -m venv .venv
     wanted="$extras $(cksum < pyproject.toml)"
     if [ "$(cat .venv/.installed 2>/dev/null)" != "$wanted" ]; then
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check -e ".${extras:+[$extras]}" >&2
-        echo "$wanted" > .venv/.installed
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check -e ".${extras:+[$extras]}" >&2 &&
+            echo "$wanted" > .venv/.installed
     fi
 }

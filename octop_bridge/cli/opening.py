@@ -90,6 +90,9 @@ def may_be_person(home: Path) -> bool:
     """Whether who typed this may act as the person: at a terminal, or with the operator's token."""
     if sys.stdin is not None and sys.stdin.isatty():
         return True
+    with contextlib.suppress(OSError):
+        # Whoever is refused for want of the token finds it where the refusal says.
+        places.operator_token(home)
     return places.check_token(home, os.environ.get(places.TOKEN_VARIABLE, ""))
 
 
@@ -123,9 +126,8 @@ async def opened(args: argparse.Namespace, method: str) -> AsyncIterator[InProce
         loaded, home=home, db=db, namespace=namespace, role=role, local=True, surface="cli"
     ) as bridge:
         if method == "bridge.status":
-            # It never waits for a store to open, and here nobody has opened it yet.
-            with contextlib.suppress(errors.BridgeError):
-                await bridge.call("memory.search", {"query": "", "limit": 1})
+            # It waits only a moment for a store to open, and here nobody else is waiting for the answer.
+            await bridge.bridge.opened(bridge.session)
         yield bridge
 
 

@@ -42,15 +42,15 @@ class Screen:
             return text
         return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
         """Rows in columns; the last column takes what is left of the line and is cut there."""
         cells = [[flat(cell) for cell in row] for row in rows]
         widths = [max(columns(row[number]) for row in [list(heads), *cells]) for number in range(len(heads))]
-        left = max(_CELL_WIDTH_MIN, self.width - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1))
+        left = max(_CELL_WIDTH_MIN, self.width - len(indent) - sum(widths[:-1]) - len(_GAP) * (len(widths) - 1))
         widths[-1] = min(widths[-1], left)
-        self.line(self.paint(_row([head.upper() for head in heads], widths), "dim"))
+        self.line(indent + self.paint(_row([head.upper() for head in heads], widths), "dim"))
         for row in cells:
-            self.line(_row(row, widths))
+            self.line(indent + _row(row, widths))
 
 
 def screen(*, quiet: bool = False) -> Screen:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from octop_bridge.assemble import Bridge
     from octop_bridge.context import Session
-    from octop_bridge.server.stdio import Streams
+    from octop_bridge.server.stdio import Fds
 
 
 def main(words: Sequence[str]) -> int:
@@ -21,18 +21,23 @@ def main(words: Sequence[str]) -> int:
         parser.error("--stdio is missing: it is the one way to serve for now")
     from octop_bridge.server import stdio  # noqa: PLC0415 - before anything that might print
 
-    streams = stdio.claim()
-    return _serve(words, streams)
+    return _serve(words, stdio.claim())
 
 
-def _serve(words: Sequence[str], streams: Streams) -> int:
+def _serve(words: Sequence[str], fds: Fds) -> int:
     import asyncio  # noqa: PLC0415 - stdout is ours by now, here and below
 
     from octop_bridge.server import stdio  # noqa: PLC0415
 
-    bridge, session = assembled(words)
-    asyncio.run(stdio.serve(bridge, session, streams))
-    return 2 if bridge.failed() else 0
+    async def work() -> int:
+        bridge, session = assembled(words)
+        bridge.connections = 1
+        try:
+            return await stdio.serve(bridge, session, fds)
+        finally:
+            await bridge.close()
+
+    return asyncio.run(work())
 
 
 def assembled(words: Sequence[str]) -> tuple[Bridge, Session]:

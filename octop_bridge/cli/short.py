@@ -257,7 +257,11 @@ def show_status(screen: render.Screen, result: Result) -> None:
 
 
 def _counts(items: Iterable[tuple[str, Any]]) -> list[str]:
-    return [f"{name} {value}" for name, value in items if value is not None and not isinstance(value, dict)]
+    return [
+        f"{name.removesuffix('_ms')} {render.moment(value) if name.endswith('_ms') else value}"
+        for name, value in items
+        if value is not None and not isinstance(value, dict)
+    ]
 
 
 def _show_trouble(screen: render.Screen, result: Result) -> None:

@@ -32,7 +32,7 @@ _QUOTATION = re.compile(
 )
 _OTHER_SPEAKER = re.compile(
     r"^[ \t]*(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?[\])]?,?\s*)?[*_]{0,2}"
-    r"(?!(?:note|notes|update|correction|edit|ps|fyi|tl;?dr|reminder|fact|context|btw|background|preference|decision|important|"
+    r"(?!(?i:note|notes|update|correction|edit|ps|fyi|tl;?dr|reminder|fact|context|btw|background|preference|decision|important|"
     r"also|info|remember|todo|task|please|rule|instruction|example|question|answer)\b)"
     r"(?:[A-Z][\w.'-]{0,20}(?: [A-Z][\w.'-]{0,20})?)[*_]{0,2}(?:\s?\([^)\n]{1,20}\))?:[*_]{0,2} .*$",
     re.MULTILINE,
@@ -169,7 +169,7 @@ def _sentences(masked: str) -> Iterator[tuple[int, int, str]]:
 def _masked(content: str) -> str:
     """The text with what is not the person's own statement blanked out, position by position.
 
-    Quotations keep their marks, so that a value in quotation marks stays part of its clause.
+    A quotation is only hidden, so that a value in quotation marks stays part of its clause.
     """
     text = content.replace("’", "'") if "‘" not in content else content
     if "```" in text or "~~~" in text or "</" in text:
@@ -185,5 +185,4 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _hush(match: re.Match[str]) -> str:
-    """A quotation whose words are hidden from splitting; at the very start of a clause its mark is hidden too."""
     return _MASK * len(match[0])

@@ -23,11 +23,13 @@ MARKS = (
     r"\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03\u0a3c-\u0a51\u0a70\u0a71\u0a75"
     r"\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03\u0b3c-\u0b57\u0b82\u0bbe-\u0bcd\u0bd7\u0c00-\u0c04\u0c3c-\u0c56"
     r"\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d57\u0d81-\u0d83\u0dca-\u0ddf\u0f18-\u0f3f\u0f71-\u0fbc"
-    r"\u135d-\u135f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u2de0-\u2dff\u302a-\u302f\u3099\u309a\ufe20-\ufe2f"
+    r"\u135d-\u135f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u2de0-\u2dff\u302a-\u302f\ufe20-\ufe2f"
 )
 """Combining marks outside the unspaced scripts. Regular expressions do not count them to words by themselves."""
 
-_JOINED = MARKS + r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3"
+_JOINED = (
+    MARKS + r"\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3"
+)
 EXTENDING = (
     _JOINED
     + r"\u1160-\u11ff\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufe00-\ufe0f\uff9e\uff9f"
@@ -161,6 +163,19 @@ def _simplified() -> dict[int, str]:
         traditional, _, plain = row.partition("\t")
         table.update(zip(map(ord, traditional), plain, strict=True))
     return table
+
+
+def traditional(char: str) -> str:
+    """Return the traditional characters that a simplified one stands for, "" for any other character."""
+    return "" if char < "\u2e80" else _traditional().get(char, "")
+
+
+@cache
+def _traditional() -> dict[str, str]:
+    forms: dict[str, str] = {}
+    for code, plain in _simplified().items():
+        forms[plain] = forms.get(plain, "") + chr(code)
+    return forms
 
 
 def skeleton(text: str) -> str:

@@ -127,7 +127,7 @@ class Skipped(msgspec.Struct, frozen=True):
     reason: SkipReason
 
 
-def policy_of(session_kind: SessionKind | None, settings: Mapping[str, SessionPolicy]) -> SessionPolicy:
+def policy_of(session_kind: SessionKind | None, settings: Mapping[SessionKind, SessionPolicy]) -> SessionPolicy:
     """Return what a session of this kind gives: all of it, raw events without extraction, or nothing."""
     kind = session_kind or "user"
     return settings.get(kind, SESSION_POLICIES[kind])

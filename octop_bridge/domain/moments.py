@@ -168,7 +168,7 @@ def spelled(validity: Validity, zone: str) -> str | None:
     if length == timedelta(days=2) and start.weekday() == 5:
         return f"{day}那个周末" if chinese else f"on the weekend of {day}"
     if length == timedelta(days=7) and start.weekday() == 0:
-        return f"{day}那一周" if chinese else f"in the week of {day}"
+        return f"{day}那周" if chinese else f"in the week of {day}"
     if civil.month(start) == Span(start, end):
         return f"{start.year}年{start.month}月" if chinese else f"in {day[:7]}"
     if civil.year(start) == Span(start, end):

@@ -7,6 +7,7 @@ from typing import Literal
 from octop_bridge.domain import rules_words as words
 from octop_bridge.domain.records import QUOTE_CHARS_MAX, ClaimType, Level, Subject
 from octop_bridge.domain.stated import SELF, Stated
+from octop_bridge.domain.text import is_negated
 from octop_bridge.domain.third_person import third_person
 
 Rule = Callable[[re.Match[str], str], Stated | None]
@@ -21,6 +22,10 @@ _END_OF_VALUE = re.compile(
     r"with my|with our|but|so|which|where|who|although|though|from now on|again|anymore|any more|even|when|whenever|as|"
     r"last \w+|yesterday|this (?:week|month|year)|next (?:week|month|year)|a lot|so much|very much|the most|in (?:19|20)\d\d)"
     r"\b|, (?=(?:and|but|so|which|where|who|it|I|the|they|we|because|since|though|a|an|my|our|not|one|especially)\b)|: |[;!(]"
+)
+_FEELS = re.compile(
+    r"(?:a|an|the) (?:bit|lot|mess|joy|blast|delight|nightmare|disaster|real|great|good|big part|way|reminder|treat|must|challenge|test|"
+    r"pain|little|best|same|one|only|reason|key|perfect|huge|true|total|constant|source|beautiful|wonderful|lovely|amazing)\b"
 )
 _PLACE = re.compile(r"[A-Z][\w.'-]*(?: (?:(?:de|da|do|del|la|le|am|an|der|upon|of|the|on) )?[A-Z][\w.'-]*)*")
 _LOWER_PLACE = re.compile(
@@ -40,18 +45,17 @@ def claim(
     confidence: Level = "high",
     time: Literal["state", "change", "event", "none"] = "state",
     assertion: str | None = None,
-    end: int | None = None,
 ) -> Stated | None:
     """The claim of a matched clause, told in the third person; None where it is too long to be cut to a quote.
 
     A negated statement fills no slot: it says what is not there.
     """
-    behind = _fitting(match.string) if end is None else end
+    behind = _fitting(match.string)
     if behind is None or _UNSURE.search(match.string, 0, behind):
         return None
     if value and behind < len(match.string) and value not in match.string[:behind]:
         value = None
-    negated = match.groupdict().get("neg")
+    negated = match.groupdict().get("neg") or (slot is not None and is_negated(match.string[:behind]))
     return Stated(
         type=type_,
         start=0,
@@ -86,14 +90,7 @@ def place_of(text: str) -> str | None:
 def nominal(text: str) -> bool:
     """Whether a predicate names something (a number, a name, "a nurse"), rather than how it feels."""
     first = text.split(" ", 1)[0].strip("\"'“”`").lower()
-    if (
-        not first
-        or first in words.VERDICTS
-        or re.match(
-            r"(?:a|an|the) (?:bit|lot|mess|joy|blast|delight|nightmare|disaster|real|great|good|big part|way|reminder|treat|must|challenge|test|pain|little|best|same|one|only|reason|key|perfect|huge|true|total|constant|source|beautiful|wonderful|lovely|amazing)\b",
-            text,
-        )
-    ):
+    if not first or first in words.VERDICTS or _FEELS.match(text):
         return False
     return first in {"a", "an", "the"} or text[0].isdigit() or text[0].isupper() or text[0] in '"“`#@+'
 

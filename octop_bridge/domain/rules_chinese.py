@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from octop_bridge.domain import rules_words as words
 from octop_bridge.domain.records import QUOTE_CHARS_MAX, ClaimType, Level, Subject
 from octop_bridge.domain.stated import SELF, Stated
+from octop_bridge.domain.text import is_negated
 
 _Rule = Callable[[re.Match[str], str], Stated | None]
 
@@ -112,7 +113,7 @@ def _claim(
         end=len(core),
         assertion=assertion or told(core, name),
         subject=subject,
-        slot=None if match.groupdict().get("neg") else slot,
+        slot=None if slot is not None and is_negated(core) else slot,
         value=value or None,
         importance=importance,
         confidence=confidence,
@@ -166,7 +167,11 @@ def _lives(match: re.Match[str], name: str) -> Stated | None:
     value = re.sub(r"市区?$", "", _value(match["obj"]).removeprefix("了"))
     if _VAGUE.match(value) or not value:
         return None
-    slot = None if re.search(r"(?:附近|旁边?|[里边上路街楼号村院]|小区|公寓|家里?|[一二两三四五六七八九十\d]层)$", value) else "home_city"
+    slot = (
+        None
+        if re.search(r"(?:附近|旁边?|[里边上路街楼号村院]|小区|公寓|家里?|[一二两三四五六七八九十\d]层)$", value)
+        else "home_city"
+    )
     return _claim(match, name, "Fact", value=value, slot=slot, change="搬" in match[0])
 
 
@@ -340,19 +345,19 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
     ),
     (_r(rf"我{_ADV}喜欢的(?P<what>[^是]{{1,8}}?)是(?P<obj>.+)"), _favourite),
     (_r(r"我(?:叫|名叫|的名字叫)(?P<obj>[\u4e00-\u9fff·]{1,6}|[A-Z][\w .'-]{0,30})$"), _named),
-    (_r(rf"我{_ADV}(?P<neg>不再|不)?(?:是)?(?:住在|居住在|家住|定居在?)(?P<obj>.+)"), _lives),
+    (_r(rf"我{_ADV}(?:不再|不)?(?:是)?(?:住在|居住在|家住|定居在?)(?P<obj>.+)"), _lives),
     (_r(rf"我(?:{_ADV}|{_TIMES})从?[^，你他她它妈爸哥姐弟妹想要会]{{0,8}}?搬(?:家)?[到去](?P<obj>.+)"), _lives),
     (_r(r"我(?:是(?P<obj>[\u4e00-\u9fff]{2,6}?)人|来自(?P<place>[\u4e00-\u9fff]{2,8}))$"), _home_town),
-    (_r(rf"我{_ADV}(?P<neg>不再|不|没)?在(?P<obj>[^，,]{{1,30}}?)(?:工作|上班|任职|实习|读书|上学|念书|教书)"), _works),
-    (_r(rf"我{_ADV}(?P<neg>不)?对(?P<obj>[^，,]{{1,20}}?)(?:严重|轻微|有点)?过敏"), _fact(importance="high")),
-    (_r(rf"我{_ADV}(?P<neg>不吃|不喝|不能吃|不能喝|从不吃|从不喝|不抽|戒了)(?P<obj>.+)"), _fact(importance="high")),
+    (_r(rf"我{_ADV}(?:不再|不|没)?在(?P<obj>[^，,]{{1,30}}?)(?:工作|上班|任职|实习|读书|上学|念书|教书)"), _works),
+    (_r(rf"我{_ADV}(?:不)?对(?P<obj>[^，,]{{1,20}}?)(?:严重|轻微|有点)?过敏"), _fact(importance="high")),
+    (_r(rf"我{_ADV}(?:不吃|不喝|不能吃|不能喝|从不吃|从不喝|不抽|戒了)(?P<obj>.+)"), _fact(importance="high")),
     (
         _r(r"我(?:是|吃|现在是)?(?:个)?(?P<obj>(?:纯?素食者|素食主义者|素|全素|清真|左撇子|独生子女?|单身|色盲))$"),
         _fact(),
     ),
     (
         _r(
-            rf"我{_ADV}(?P<neg>不太|不怎么|不|没那么)?(?:喜欢|喜爱|热爱|爱|讨厌|厌恶|受不了|偏好|更喜欢|偏爱|习惯)(?P<obj>.+)"
+            rf"我{_ADV}(?:不太|不怎么|不|没那么)?(?:喜欢|喜爱|热爱|爱|讨厌|厌恶|受不了|偏好|更喜欢|偏爱|习惯)(?P<obj>.+)"
         ),
         _prefers,
     ),
@@ -369,9 +374,9 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
         ),
         _mine,
     ),
-    (_r(rf"我{_ADV}(?P<neg>不|没)?(?:用的是|使用|用|在用)(?P<obj>.+)"), _uses),
+    (_r(rf"我{_ADV}(?:不|没)?(?:用的是|使用|用|在用)(?P<obj>.+)"), _uses),
     (_r(rf"我(?:{_ADV}|家)(?:养了?|有|买了)(?P<obj>{_COUNT}.+)"), _has),
-    (_r(rf"我(?P<neg>没有|没养)(?P<obj>{_COUNT}.+)"), _has),
+    (_r(rf"我(?:没有|没养)(?P<obj>{_COUNT}.+)"), _has),
     (
         _r(
             r"(?:我们|咱们|我)(?:团队|小组|已经|最后|最终|一起|刚刚?)*(?:决定|商定|约定|说好|同意|选定|选择)了?(?P<obj>.+)"
@@ -379,9 +384,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
         _decided,
     ),
     (
-        _r(
-            r"(?:我们|咱们)(?:团队|公司|项目|小组)?(?P<neg>不)?(?:都|现在|一直|目前)*(?:用的是|使用|用|部署在)(?P<obj>.+)"
-        ),
+        _r(r"(?:我们|咱们)(?:团队|公司|项目|小组)?(?:不)?(?:都|现在|一直|目前)*(?:用的是|使用|用|部署在)(?P<obj>.+)"),
         _uses,
     ),
     (
@@ -390,5 +393,5 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
         ),
         _ours,
     ),
-    (_r(rf"我{_ADV}(?P<neg>不)?会(?:说|讲|弹|拉|打|开|做)(?P<obj>.+)"), _fact()),
+    (_r(rf"我{_ADV}(?:不)?会(?:说|讲|弹|拉|打|开|做)(?P<obj>.+)"), _fact()),
 )

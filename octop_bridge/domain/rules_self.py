@@ -30,7 +30,17 @@ _DOING = (
     "performing|attending|seeing|taking|speaking at|moving"
 )
 
-
+_RELATIVE = re.compile(r"\b(?:that|which)\b")
+_AFTER_NOUN = re.compile(r" (?:who|with|for|from|in|on|at|to|and|of|named|called) |,")
+_PASSING = re.compile(
+    r"\b(?:interview|show|race|food|park|shelter|idea|offer|question|trip|ride|lesson|problem|issue)\b"
+)
+_PARTICLE = re.compile(r"(?:\w+ing|to|into|up|out|along|off|on|down|away)\b")
+_DISTANCE = re.compile(r"(?:a|an|my|our|every|half|[\d.]+|two|three|five|ten|marathons?)\b")
+_DECIDED = re.compile(
+    r"(?:(?:decided|agreed|voted|concluded|opted|chose|chosen|picked|settled on) )?(?:(?:to|that|on|for) )?"
+)
+_OVER = re.compile(r" (?:over|rather than|instead of|more than|better than|to(?= (?!\w+ing)[\w-]+$)) ?")
 _TROUBLE = re.compile(
     r"\b(?:errors?|exceptions?|bugs?|tracebacks?|warnings?|issues?|trouble|problems?|crash(?:es)?|config|file)\b"
 )
@@ -47,11 +57,7 @@ def _lives(match: re.Match[str], name: str) -> Stated | None:
 def _moved(match: re.Match[str], name: str) -> Stated | None:
     place = place_of(match["obj"])
     if place is None or place.split()[0].lower() in words.TOOLS:
-        return (
-            None
-            if vague(match["obj"]) or match["obj"].startswith("the ")
-            else claim(match, name, "Fact", value=value_of(match["obj"]), time="change")
-        )
+        return _switched(match, name)
     return claim(match, name, "Fact", value=place, slot="home_city", time="change")
 
 
@@ -114,8 +120,6 @@ def _diet(match: re.Match[str], name: str) -> Stated | None:
 
 
 def _occupation(match: re.Match[str], name: str) -> Stated | None:
-    if match.groupdict().get("neg"):
-        return claim(match, name, "Fact", value=match["obj"])
     return claim(match, name, "Fact", value=match["obj"], slot="job_title")
 
 
@@ -141,10 +145,7 @@ def _prefers(match: re.Match[str], name: str) -> Stated | None:
         and not words.GENERIC_THE.match(what)
     ):
         return None
-    value = re.split(
-        r" (?:over|rather than|instead of|more than|better than|to(?= (?!\w+ing)[\w-]+$)) ?", value_of(what)
-    )[0]
-    return claim(match, name, "Preference", value=value)
+    return claim(match, name, "Preference", value=_OVER.split(value_of(what), maxsplit=1)[0])
 
 
 def _uses(match: re.Match[str], name: str) -> Stated | None:
@@ -161,31 +162,22 @@ def _fond(match: re.Match[str], name: str) -> Stated | None:
 
 
 def _possesses(match: re.Match[str], name: str) -> Stated | None:
+    """What one owns, or has for long; "I have a server that returns 500" is about work at hand."""
     what = match["obj"]
-    if re.search(r"\b(?:that|which)\b", what):
+    if vague(what) or _RELATIVE.search(what):
         return None
-    if vague(what) or re.search(r"\bown\b", match[0][: match.start("obj")]) is None:
-        head = re.split(r" (?:who|which|that|with|for|from|in|on|at|to|and|of) |,", what)[0]
-        if vague(what) or not words.DURABLE.search(" ".join(head.split()[-1:] + head.split()[-2:] + head.split()[:4])):
-            return None
-        if re.search(
-            r"\b(?:interview|show|race|food|park|shelter|idea|offer|question|trip|ride|lesson|problem|issue)\b", head
-        ):
-            return None
+    head = _AFTER_NOUN.split(what, maxsplit=1)[0]
+    owned = " own " in match[0][: match.start("obj")]
+    if not owned and (words.DURABLE.search(head) is None or _PASSING.search(head)):
+        return None
     return claim(match, name, "Fact", value=value_of(re.sub(r"^(?:a|an) ", "", what)))
 
 
 def _pastime(match: re.Match[str], name: str) -> Stated | None:
     what = match["obj"]
-    if match["verb"] == "run" and not re.match(
-        r"(?:a|an|my|our|every|half|[\d.]+|two|three|five|ten|marathons?)\b", what
-    ):
+    if vague(what) or _RELATIVE.search(what) or _PARTICLE.match(what):
         return None
-    if (
-        vague(what)
-        or re.search(r"\bthat\b", what)
-        or re.match(r"(?:\w+ing\b|to\b|into\b|up\b|out\b|along\b|off\b|on\b|down\b|away\b)", what)
-    ):
+    if match["verb"] == "run" and not _DISTANCE.match(what):
         return None
     return claim(match, name, "Fact", value=value_of(what))
 
@@ -194,10 +186,6 @@ def _habit(match: re.Match[str], name: str) -> Stated | None:
     if vague(match["obj"]) or conjugated(match["verb"]) == match["verb"]:
         return None
     return claim(match, name, "Fact", value=value_of(match["obj"]), confidence="medium")
-
-
-def _since(match: re.Match[str], name: str) -> Stated | None:
-    return None if vague(match["obj"]) else claim(match, name, "Fact", value=value_of(match["obj"]))
 
 
 def _event(match: re.Match[str], name: str) -> Stated | None:
@@ -213,29 +201,18 @@ def _born(match: re.Match[str], name: str) -> Stated | None:
 
 
 def _task(match: re.Match[str], name: str) -> Stated | None:
-    what = match["obj"]
-    if vague(what):
+    if vague(match["obj"]):
         return None
-    return claim(match, name, "Task", value=value_of(what), confidence="medium", time="none")
+    return claim(match, name, "Task", value=value_of(match["obj"]), confidence="medium", time="none")
 
 
 def _decided(match: re.Match[str], name: str) -> Stated | None:
     if vague(match["obj"]):
         return None
-    value = re.sub(
-        r"^(?:(?:decided|agreed|voted|concluded|opted|chose|chosen|picked|settled on) )?(?:(?:to|that|on|for) )?",
-        "",
-        match["obj"],
-    )
+    value = _DECIDED.sub("", match["obj"], count=1)
     if vague(re.sub(r"^not (?:to )?", "", value)):
         return None
     return claim(match, name, "Decision", value=value, importance="high", time="none")
-
-
-def _uses_together(match: re.Match[str], name: str) -> Stated | None:
-    if vague(match["obj"]):
-        return None
-    return claim(match, name, "Fact", value=value_of(match["obj"]), confidence="medium")
 
 
 def _age(match: re.Match[str], name: str) -> Stated | None:
@@ -323,7 +300,7 @@ I_RULES = (
         r"I(?:'ve| have) (?:also |always )?(?=(?:been )?(?P<obj>.+))(?:been (?!thinking|feeling|looking|trying|meaning|waiting|having|seeing|wondering|dealing|going|"
         r"reading|hearing|working|doing|getting|struggling|so|really|really|a bit|there|able|through|super|keeping)(?:\w+ing\b|a\b|an\b|married|vegan|vegetarian)|"
         r"had|worked|played|known|owned|used|practi[sc]ed) .*\b(?:for (?:[\w-]+ ){0,3}(?:years?|months?|weeks?|decades?)|since)\b",
-        _since,
+        _fact,
     ),
     _rule(
         rf"{_BE}(?:learning|studying|training for|taking (?=.*(?:class|course|lesson))|writing (?=a|my)|saving (?:up )?for|expecting a) ?(?P<obj>.+)",
@@ -348,9 +325,9 @@ WE_RULES = (
     _rule(
         rf"[Ww]e {_ADV}{_NEG}(?:(?:use|deploy|ship|release|host|run|store)(?= )|(?:live|meet|work|speak)(?= (?:in|on|at|for|with|near|every)\b)) "
         r"(?P<obj>.+)",
-        _uses_together,
+        _likely,
     ),
-    _rule(r"[Ww]e(?:'re| are) (?P<obj>(?:a team of|based in|hosted on|moving (?:from .+ )?to) .+)", _uses_together),
+    _rule(r"[Ww]e(?:'re| are) (?P<obj>(?:a team of|based in|hosted on|moving (?:from .+ )?to) .+)", _likely),
     _rule(rf"[Ww]e (?:just |also |finally |recently |even |all )?(?:{_PAST}) (?P<obj>.+)", _event),
 )
 NAMED_RULES = (

@@ -6,7 +6,7 @@ from typing import Literal
 from octop_bridge.domain import rules_words as words
 from octop_bridge.domain.reading import Rule, claim, nominal, vague, value_of
 from octop_bridge.domain.records import Level, Subject
-from octop_bridge.domain.stated import Stated
+from octop_bridge.domain.stated import SELF, Stated
 
 _CLOCK = re.compile(
     r"(?:at |to |around |about )?(?:\d{1,2}(?::\d\d| ?[ap]\.?m\b|\.\d\d\b| o'clock|h\d\d)|noon\b|midnight\b)",
@@ -19,12 +19,14 @@ _DATE = re.compile(
     r"\d{1,2}\.\d{1,2}\.(?=\s|$|(?:19|20)\d\d\b))",
     re.IGNORECASE,
 )
+_OF_THE_MOMENT = re.compile(r"(?:parts?|things?|ones?|memor\w+|moments?|pieces?|shots?|ways?|time$)\b")
+_AIMS = frozenset(["goal", "dream", "hobby", "hobbies", "passion", "allergy", "allergies", "preference", "specialty"])
 _SMALL = re.compile(r"^(?:at|on|in|to|by|from|around|about|due) ")
 
 
 def _favourite(match: re.Match[str], name: str) -> Stated | None:
     what, value = match["what"].lower(), match["obj"]
-    if vague(value.removeprefix("the ")) or re.match(r"(?:parts?|things?|ones?|memor\w+|moments?|pieces?|shots?|ways?|time$|thing)\b", what):
+    if vague(value.removeprefix("the ")) or _OF_THE_MOMENT.match(what):
         return None
     slot = "favourite_" + re.sub(r"\W+", "_", what).strip("_")
     return claim(match, name, "Preference", value=value_of(value), slot=slot)
@@ -52,7 +54,7 @@ def _kin(match: re.Match[str], name: str) -> Stated | None:
         "Fact",
         value=value_of(what),
         slot=slot,
-        subject=Subject(who, "Person") if who else Subject("user", "Person"),
+        subject=Subject(who, "Person") if who else SELF,
     )
 
 
@@ -68,17 +70,7 @@ def _mine(match: re.Match[str], name: str) -> Stated | None:
         return None
     if (known == "phone" and not re.search(r"\d{4}", value)) or (known == "email" and "@" not in value):
         return None
-    aim = what.split()[-1] in {
-        "goal",
-        "dream",
-        "hobby",
-        "hobbies",
-        "passion",
-        "allergy",
-        "allergies",
-        "preference",
-        "specialty",
-    }
+    aim = what.split()[-1] in _AIMS
     if aim and re.search(r" the \w+$|^the ", value):
         return None
     if not (known or plain or aim or nominal(value)) or (known and value.split()[0].lower() in words.VERDICTS):
@@ -127,7 +119,7 @@ def _slot_of(what: str, verb: str, value: str, bare: str, *, ours: bool) -> str 
 
 
 _IS = (
-    r"(?:is|are|isn't|aren't|will be)(?: (?P<neg>not))?(?: (?:now|still|currently|actually|always|also|usually|set to|called|named|located|"
+    r"(?:is|are|isn't|aren't|will be)(?: not)?(?: (?:now|still|currently|actually|always|also|usually|set to|called|named|located|"
     r"due|scheduled for|set for|only|just))*"
 )
 _MOVES = (
@@ -139,7 +131,7 @@ _DOES = r"is|isn't|lives|works|has|plays|studies|teaches|runs|owns|loves|hates|l
 _WHAT = r"(?P<what>[\w'-]+(?: [\w'-]+){0,4}?)"
 _FAVOURITE = (
     rf"[Mm]y (?:all-time |absolute |personal )?favou?rite {_WHAT}(?: (?:is|are|has always been|have always been)| is still|'s)"
-    r"(?: (?P<neg>not))? (?P<obj>.+)"
+    r"(?: not)? (?P<obj>.+)"
 )
 
 

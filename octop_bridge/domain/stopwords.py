@@ -1,7 +1,7 @@
 """Words that a query does without: they hold sentences together and say nothing of what is sought.
 
-All are in normal form. Words of other languages that mean something in English ("die", "war", "son", "est", "hat", "sin", "den", "os") are
-left out of the lists. The index holds every word; only queries drop these.
+All are in normal form. Words of other languages that mean something in English ("die", "war", "son", "est", "hat", "sin",
+"den", "os") are left out. The index holds every word; only queries drop these.
 """
 
 
@@ -71,9 +71,9 @@ RUSSIAN = _set("""
 STOP_WORDS = ENGLISH | SPANISH | FRENCH | GERMAN | PORTUGUESE | ITALIAN | RUSSIAN
 
 HAN_WORDS = _set("""
-我们 你们 他们 她们 它们 咱们 大家 自己 我的 你的 他的 她的 它的 您的 什么 怎么 怎样 怎么样 为什么 为何 如何 这个 那个 哪个 这些
+我们 你们 他们 她们 它们 咱们 自己 我的 你的 他的 她的 它的 您的 什么 怎么 怎样 怎么样 为什么 为何 如何 这个 那个 哪个 这些
 那些 哪些 这里 那里 哪里 哪儿 这儿 那儿 这样 那样 这么 那么 多么 一个 一些 一下 一样 可以 没有 还是 或者 以及 并且 因为 所以 但是 可是
-不过 如果 虽然 而且 然后 已经 还有 就是 不是 是不是 有没有 能不能 可不可以 会不会 要不要 请问 请 多少 几个 什么时候 时候 关于 对于
+不过 如果 虽然 而且 然后 已经 还有 就是 不是 是不是 有没有 能不能 可不可以 会不会 要不要 请问 多少 几个 什么时候 时候 关于 对于
 之前 之后 以前 以后 的话 告诉 知道 记得 一直 非常 比较 应该 可能 需要 是谁 谁的 吗 呢 吧 啊 呀 哦
 """)
 """Chinese function words: a query's run of characters is cut at them."""

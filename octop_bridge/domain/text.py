@@ -118,12 +118,20 @@ def numbers(text: str) -> tuple[str, ...]:
     return tuple(token for token in chinese_numbers(english_numbers(tokens)) if is_number(token))
 
 
-_CAPITALISED = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;…。！？\n])[\s\"'“”‘’«»(\[*_\-•>#]*$")
+_LATIN = "A-Za-zÀ-ÖØ-öø-ɏḀ-ỿ"
+_LATIN_WORD = re.compile(rf"[{_LATIN}]+(?:['’][{_LATIN}]+)*")
+
+
+@cache
+def _sentence_start() -> re.Pattern[str]:
+    return re.compile(r"(?:^|(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bSt)(?<!\bMrs)[.!?:;…。！？\n])[\s\"'“”‘’«»(\[*_\-•>#]*$")
+
+
 _NO_NAMES = word_set(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september"
     " october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec ok okay am pm"
-    " tv pc id ceo cto faq asap fyi eta diy mr mrs ms dr user users agent assistant i'm i'd i've i'll im"
+    " tv pc id ceo cto faq asap fyi eta diy mr mrs ms dr user users agent assistant however yesterday"
+    " today tomorrow tonight recently currently finally sometimes usually later i'm i'd i've i'll im"
 )
 _PREDICATES = word_set(
     "is was has had will can lives lived works worked likes liked loves loved hates prefers preferred manages managed owns"
@@ -139,7 +147,7 @@ def names(text: str) -> frozenset[str]:
     The first word of a sentence counts only where another name, a possessive or a plain predicate follows, since any
     word may stand there; all nouns of a German sentence are capitalised, so that there only odd capitals count.
     """
-    words = list(_CAPITALISED.finditer(unicodedata.normalize("NFC", repair(text))))
+    words = list(_LATIN_WORD.finditer(unicodedata.normalize("NFC", repair(text))))
     folded = [normalise(word[0]) for word in words]
     german = len(_GERMAN & set(folded)) > 1
     found: set[str] = set()
@@ -147,8 +155,9 @@ def names(text: str) -> frozenset[str]:
         name = folded[at].removesuffix("'s")
         if not _looks_like_a_name(word[0], odd=german) or name in _NO_NAMES or name in ENGLISH:
             continue
-        if _SENTENCE_START.search(word.string, max(0, word.start() - 12), word.start()) and not word[0][1:].isupper():
-            following = words[at + 1][0] if at + 1 < len(words) else ""
+        if _sentence_start().search(word.string, max(0, word.start() - 12), word.start()) and not word[0][1:].isupper():
+            beside = at + 1 < len(words) and word.string[word.end() : words[at + 1].start()].isspace()
+            following = words[at + 1][0] if beside else ""
             is_named = folded[at].endswith("'s") or following in _PREDICATES or _looks_like_a_name(following, odd=False)
             if not is_named or name.endswith(("ing", "ed")):
                 continue
@@ -157,10 +166,7 @@ def names(text: str) -> frozenset[str]:
 
 
 def _looks_like_a_name(word: str, *, odd: bool) -> bool:
-    if len(word) < 2 or not ("A" <= word[0] <= "ɏ" or "Ḁ" <= word[0] <= "ỿ"):
-        return False
-    inner = any(char.isupper() for char in word[1:])
-    return inner or (word[0].isupper() and not odd)
+    return len(word) > 1 and (any(char.isupper() for char in word[1:]) or (word[0].isupper() and not odd))
 
 
 def find_span(quote: str, text: str) -> tuple[int, int] | None:
@@ -177,7 +183,17 @@ def find_span(quote: str, text: str) -> tuple[int, int] | None:
         return at, at + len(bare)
     if needle not in quotable(text):
         return None
+    width = max(_WINDOW_CHARS, 4 * len(quote))
+    for begin in range(0, len(text), width):
+        end = min(len(text), begin + 2 * width)
+        if needle in quotable(text[begin:end]) and not extends(text[end : end + 1]) and not extends(text[begin]):
+            span = _located(needle, text[begin:end])
+            return span and (begin + span[0], begin + span[1])
     return _located(needle, text)
+
+
+_WINDOW_CHARS = 4096
+"""Where a quote is not verbatim, the text is read in windows first: folding is fast, keeping offsets is not."""
 
 
 def is_span(quote: str, text: str) -> bool:

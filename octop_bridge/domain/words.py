@@ -23,10 +23,14 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_ASCII_TOKEN = re.compile(rf"{_NUMBER}|[a-z]+(?:'[a-z]+)*(?:\+\+|#(?![\w#]))?|\S")
 _CHINESE_DATE = re.compile(r"(\d{4}) ?年 ?(\d{1,2}) ?月 ?(\d{1,2}) ?[日号]")
 _DOTTED_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _ISO_DATE = re.compile(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})")
+
+
+@cache
+def _ascii_token() -> re.Pattern[str]:
+    return re.compile(rf"{_NUMBER}|[a-z]+(?:'[a-z]+)*(?:\+\+|#(?![\w#]))?|\S")
 
 
 @cache
@@ -37,7 +41,7 @@ def _token() -> re.Pattern[str]:
 
 def scan(folded: str) -> list[str]:
     """Return the tokens of a normalised text: words, canonical numbers, single Han and kana characters, single signs."""
-    found = (_ASCII_TOKEN if folded.isascii() else _token()).findall(folded)
+    found = (_ascii_token() if folded.isascii() else _token()).findall(folded)
     return [_canonical(token) if is_number(token) else token for token in found]
 
 
@@ -93,9 +97,9 @@ def expand(tokens: Sequence[str]) -> list[str]:
         elif len(token) < 2 or "'" not in token:
             found.append(token)
         elif token.endswith("n't"):
-            found += [_NOT.get(token, token[:-3]), "not"]
+            found += [*expand(_NOT.get(token, token[:-3]).split("'")), "not"]
         else:
-            found += _parted(token)
+            found += expand(_parted(token))
     return found
 
 

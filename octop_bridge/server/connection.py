@@ -26,7 +26,7 @@ from octop_bridge.server.outbox import Batch, Outbox
 
 HELLO = "bridge.hello"
 CANCEL = "$/cancelRequest"
-GRACE_S = 1.0
+GRACE_S = 1.3
 """How long reads may go on after the peer has ended its side: it may have sent them all at once, and still listen."""
 FLUSH_S = 0.5
 """How long the last replies may take to leave."""

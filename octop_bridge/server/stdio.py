@@ -58,6 +58,8 @@ def claim() -> Fds:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stdout = sys.stderr
     return fds
 

@@ -15,15 +15,15 @@ async def rebuild(tx: Tx) -> dict[str, int]:
     after = ""
     while page := await tx.all("every_event", after=after, limit=_PAGE):
         for event_id, owner, content, speaker_name, chat_type, hidden in page:
-            layer = "raw_cited" if hidden else "raw"
+            layer: textindex.IndexLayer = "raw_cited" if hidden else "raw"
             await textindex.add(tx, owner, layer, index_rows(event_id, content, speaker_name, chat_type))
             written[layer] = written.get(layer, 0) + 1
         after = page[-1][0]
     after = ""
     while page := await tx.all("every_atom", after=after, limit=_PAGE):
         for atom_id, owner, text, subject, status in page:
-            layer = "atom" if status == "current" else "atom_past"
-            await textindex.add(tx, owner, layer, [textindex.IndexRow(atom_id, 0, atom_terms(text, subject))])
-            written[layer] = written.get(layer, 0) + 1
+            shelf: textindex.IndexLayer = "atom" if status == "current" else "atom_past"
+            await textindex.add(tx, owner, shelf, [textindex.IndexRow(atom_id, 0, atom_terms(text, subject))])
+            written[shelf] = written.get(shelf, 0) + 1
         after = page[-1][0]
     return written

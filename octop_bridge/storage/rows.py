@@ -101,9 +101,7 @@ async def candidates_from(tx: Tx, rows: Sequence[Row]) -> list[Candidate]:
         return []
     by_candidate: dict[str, list[Finding]] = {}
     for candidate_id, kind, atom_id, detail, text in await tx.all("findings_of", ids=[row[0] for row in rows]):
-        by_candidate.setdefault(candidate_id, []).append(
-            Finding(kind=kind, atom_id=atom_id, detail=detail, text=text)
-        )
+        by_candidate.setdefault(candidate_id, []).append(Finding(kind=kind, atom_id=atom_id, detail=detail, text=text))
     return [candidate_of(row, by_candidate.get(row[0], ())) for row in rows]
 
 

@@ -110,9 +110,7 @@ def _screen(
 class _Maker:
     """Makes drafts of one call's messages: what they share is read once."""
 
-    def __init__(
-        self, call: Call, context: Context, scope: Scope, params: wire.CaptureParams, state: str
-    ) -> None:
+    def __init__(self, call: Call, context: Context, scope: Scope, params: wire.CaptureParams, state: str) -> None:
         self._context = context
         self._scope = scope
         self._params = params
@@ -193,9 +191,7 @@ async def _keep(tx: Tx, draft: Draft, params: wire.CaptureParams) -> wire.Captur
     """Insert the event, or say which one it repeats."""
     inserted = await tx.run("insert_event", **_row(draft, params))
     if inserted:
-        return wire.CaptureItem(
-            index=draft.index, status="stored", event_id=draft.event.event_id, reason=draft.reason
-        )
+        return wire.CaptureItem(index=draft.index, status="stored", event_id=draft.event.event_id, reason=draft.reason)
     known = await tx.one("event_by_fingerprint", fingerprint=draft.fingerprint)
     assert known is not None
     return wire.CaptureItem(index=draft.index, status="duplicate", event_id=known[0], reason=None)

@@ -34,7 +34,9 @@ async def correct(call: Call, params: wire.CorrectParams) -> wire.CorrectResult:
         atom = await _atom(tx, params.atom_id, scope)
         if isinstance(change, wire.RetireChange):
             others = await claims_beside(tx, [one.event_id for one in atom.evidence])
-            beside = tuple(claim for claim in others if signature(claim.assertion, claim.subject.name) != atom.signature)
+            beside = tuple(
+                claim for claim in others if signature(claim.assertion, claim.subject.name) != atom.signature
+            )
             decision = verdicts.retire(atom, tombstone=change.tombstone, others=beside)
             applied = await apply(tx, decision, owner=atom.owner, hand=hand)
         else:
@@ -61,9 +63,7 @@ async def _atom(tx: Tx, atom_id: str, scope: Scope) -> Atom:
     return atom
 
 
-async def _replace(
-    tx: Tx, atom: Atom, text: str, valid_from_ms: int | None, scope: Scope, hand: Hand
-) -> Applied:
+async def _replace(tx: Tx, atom: Atom, text: str, valid_from_ms: int | None, scope: Scope, hand: Hand) -> Applied:
     if signature(text, atom.subject) == atom.signature:
         raise errors.RefusedError(
             "the new text says the same", reason="unchanged", path="params.change.text", hint="give the corrected text"

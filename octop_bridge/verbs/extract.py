@@ -48,10 +48,7 @@ def _result(report: Report, mode: str, pending: int) -> wire.ExtractResult:
         ],
         atoms=list(dict.fromkeys(item.atom_id for item in report.items if item.atom_id)),
         mode="model" if mode == "model" else "rules" if mode == "rules" else "none",
-        failure=report.failure
-        and wire.Failure(
-            kind=report.failure.kind, message=report.failure.message, retryable=report.failure.retryable
-        ),
+        failure=_failure(report),
         pending=pending,
         usage=wire.Usage(
             calls=report.calls,
@@ -60,3 +57,9 @@ def _result(report: Report, mode: str, pending: int) -> wire.ExtractResult:
         ),
     )
 
+
+def _failure(report: Report) -> wire.Failure | None:
+    failed = report.failure
+    if failed is None:
+        return None
+    return wire.Failure(kind=failed.kind, message=failed.message, retryable=failed.retryable)

@@ -96,9 +96,7 @@ def _atom_markdown(atom: Atom, disputes: list[wire.DisputeView]) -> str:
     elif disputes:
         lines += ["**disputed**: a newer claim waits for a person\n"]
     lines.append(f"{atom.text}\n")
-    lines += [
-        f"- disputed by ({paths.utc_date(side.when_ms)}): {side.text}" for side in disputes
-    ]
+    lines += [f"- disputed by ({paths.utc_date(side.when_ms)}): {side.text}" for side in disputes]
     lines += [
         f"- {one.role}, {paths.utc_date(one.at_ms)}: “{one.quote}” ({paths.raw_path(one.event_id, one.at_ms)})"
         for one in atom.evidence
@@ -110,8 +108,10 @@ def _atom_markdown(atom: Atom, disputes: list[wire.DisputeView]) -> str:
 
 
 def _atom_metadata(atom: Atom) -> dict[str, Any]:
-    keep = ("version", "owner", "type", "subject", "slot", "value", "valid_from_ms", "valid_to_ms", "recorded_ms")
-    keep += ("event_ms", "importance", "confidence", "cause", "successor")
+    keep = (
+        *("version", "owner", "type", "subject", "slot", "value", "valid_from_ms", "valid_to_ms", "recorded_ms"),
+        *("event_ms", "importance", "confidence", "cause", "successor"),
+    )
     return {name: getattr(atom, name) for name in keep}
 
 

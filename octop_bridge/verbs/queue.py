@@ -49,7 +49,9 @@ async def _item(tx: Tx, candidate: Candidate, scope: Scope, now_ms: int) -> wire
         candidate=candidate_view(candidate),
         findings=[finding_view(finding) for finding in candidate.findings],
         evidence=[
-            view for view in await evidence_of(tx, claim.event_ids, claim.quote) if view and scope.may_read(candidate.owner)
+            view
+            for view in await evidence_of(tx, claim.event_ids, claim.quote)
+            if view and scope.may_read(candidate.owner)
         ],
         similar_rejected=await _similar(tx, candidate),
         recommended=claim.recommended,

@@ -28,7 +28,8 @@ async def recall(call: Call, params: wire.RecallParams) -> wire.RecallResult:
     ends = started + max(1, params.deadline_ms - _RESERVE_MS) / 1000
     query = read_query(params.query)
     degraded = list(call.host.degraded())
-    found, standing = Found(hits=[], arms={}, complete=True), []
+    found = Found(hits=[], arms={}, complete=True)
+    standing: list[Atom] = []
     try:
         found, standing = await context.store.read(
             lambda tx: _read(tx, query, scope, context.settings.recall.min_score, lambda: time.perf_counter() >= ends),

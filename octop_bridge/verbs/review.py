@@ -30,7 +30,9 @@ async def review(call: Call, params: wire.ReviewParams) -> wire.ReviewResult:
     async def unit(tx: Tx) -> wire.ReviewResult:
         candidate = await rows.candidate_by_id(tx, params.candidate_id)
         if candidate is None or not scope.may_read(candidate.owner):
-            raise errors.NotFoundError("no such candidate here", path="params.candidate_id", hint="memory.queue lists them")
+            raise errors.NotFoundError(
+                "no such candidate here", path="params.candidate_id", hint="memory.queue lists them"
+            )
         _check_open(candidate, params.expect_version)
         if params.verdict == "accept":
             applied = await _accept(tx, candidate, scope, hand)

@@ -47,14 +47,7 @@ class Desk:
         self._not_before = 0.0
         self.last_failure: ExtractorError | None = None
         self.failing_since_ms: int | None = None
-        self._extraction = extractor and Extraction(
-            store,
-            extractor,
-            new_id=new_id,
-            on_error=on_error,
-            slice_events_max=settings.slice_events_max,
-            slice_chars_max=settings.tokens_max * _CHARS_A_TOKEN * 2,
-        )
+        self._extraction = _extraction(store, extractor, settings, new_id, on_error) if extractor else None
 
     @property
     def mode(self) -> str:
@@ -184,3 +177,20 @@ class Desk:
             await tx.run("count_up", name="model.failures", n=1)
 
         await self._store.write(count)
+
+
+def _extraction(
+    store: Store,
+    extractor: Extractor,
+    settings: ExtractionSettings,
+    new_id: Callable[[str, int], str],
+    on_error: Callable[[str, BaseException], str],
+) -> Extraction:
+    return Extraction(
+        store,
+        extractor,
+        new_id=new_id,
+        on_error=on_error,
+        slice_events_max=settings.slice_events_max,
+        slice_chars_max=settings.tokens_max * _CHARS_A_TOKEN * 2,
+    )

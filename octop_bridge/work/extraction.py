@@ -112,7 +112,8 @@ class Extraction:
 
     def _fitting(self, events: list[Event]) -> tuple[Event, ...]:
         """As many of the oldest as fit the slice; at least one."""
-        chars, fitting = 0, []
+        chars = 0
+        fitting: list[Event] = []
         for event in events:
             chars += len(event.content)
             if fitting and chars > self._slice_chars_max:
@@ -197,9 +198,7 @@ class Extraction:
         candidate = await rows.candidate_by_id(tx, candidate_id)
         assert candidate is not None
         parked = Park(findings=(Finding(kind="failed", detail=detail),))
-        applied = await apply(
-            tx, parked, owner=candidate.owner, hand=self._hand(now_ms), candidate=candidate
-        )
+        applied = await apply(tx, parked, owner=candidate.owner, hand=self._hand(now_ms), candidate=candidate)
         return _item(candidate_id, applied)
 
     def _hand(self, now_ms: int) -> Hand:

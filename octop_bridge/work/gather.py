@@ -30,9 +30,7 @@ async def gather(tx: Tx, claim: Claim, owner: str, *, speaker: str | None = None
         signature=signature(claim.assertion, claim.subject.name),
         owner=owner,
     )
-    slot = (
-        await tx.all("current_by_slot", entity_id=entity_id, slot=claim.slot, owner=owner) if claim.slot else []
-    )
+    slot = await tx.all("current_by_slot", entity_id=entity_id, slot=claim.slot, owner=owner) if claim.slot else []
     return Gathered(
         claim=claim,
         events=events,

@@ -74,7 +74,8 @@ async def _atom_arm(
     found: Found,
 ) -> list[wire.Hit]:
     past = wanted.include_retired or wanted.as_of_ms is not None or wanted.known_at_ms is not None
-    scopes = await textindex.scopes_of(tx, scope.owners, ("atom", "atom_past") if past else ("atom",))
+    layers: tuple[textindex.IndexLayer, ...] = ("atom", "atom_past") if past else ("atom",)
+    scopes = await textindex.scopes_of(tx, scope.owners, layers)
     seen: dict[str, Atom] = {}
 
     async def keep(ids: list[str]) -> set[str]:
@@ -121,7 +122,7 @@ async def _raw_arm(
     deadline: Callable[[], bool] | None,
     found: Found,
 ) -> list[wire.Hit]:
-    layers = ("raw", "raw_cited") if wanted.raw_cited else ("raw",)
+    layers: tuple[textindex.IndexLayer, ...] = ("raw", "raw_cited") if wanted.raw_cited else ("raw",)
     scopes = await textindex.scopes_of(tx, scope.owners, layers)
     seen: dict[str, Event] = {}
 
@@ -136,9 +137,7 @@ async def _raw_arm(
     answer = await textindex.search(tx, scopes, terms, wanted.limit, deadline=deadline, keep=keep)
     found.complete &= answer.complete
     return [
-        raw_hit(seen[match.id], match.score, query.terms)
-        for match in answer.matches
-        if match.score >= wanted.min_score
+        raw_hit(seen[match.id], match.score, query.terms) for match in answer.matches if match.score >= wanted.min_score
     ]
 
 
@@ -147,9 +146,7 @@ async def disputes_of(tx: Tx, atom_ids: Sequence[str]) -> dict[str, list[wire.Di
     found: dict[str, list[wire.DisputeView]] = {}
     if not atom_ids:
         return found
-    for atom_id, candidate_id, claim, created_ms in await tx.all(
-        "disputes", ids=list(atom_ids), kinds=list(DISPUTING)
-    ):
+    for atom_id, candidate_id, claim, created_ms in await tx.all("disputes", ids=list(atom_ids), kinds=list(DISPUTING)):
         view = wire.DisputeView(candidate_id=candidate_id, text=rows.claim_of(claim).assertion, when_ms=created_ms)
         found.setdefault(atom_id, []).append(view)
     return found

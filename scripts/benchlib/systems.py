@@ -95,6 +95,10 @@ class Ours(System):
         """The request that makes facts of a session's new messages."""
         return request(number, "memory.extract", {"identity": identity(session)})
 
+    def settle(self, number: int, within_ms: int) -> bytes:
+        """The request that is answered when nothing is pending, or when the time is over."""
+        return request(number, "bridge.status", {"settle_ms": within_ms})
+
     def search(self, number: int, query: str) -> bytes:
         """The request that looks for the five best."""
         return request(number, "memory.search", {"query": query, "limit": HITS, "identity": identity("ask")})

@@ -83,6 +83,8 @@ class Child:
 
     def pipeline(self, requests: Sequence[bytes], width: int) -> Timed:
         """All of the requests, `width` of them on their way at any time."""
+        if not requests:
+            raise BenchError("nothing was asked")
         replies: list[bytes] = []
         started = time.perf_counter()
         self.send(b"".join(requests[:width]))

@@ -46,6 +46,7 @@ class Worker:
         """Seconds to write so many of the events from `at` on, so many of them a commit, with their index rows."""
         store = self._store
         assert store is not None
+        assert at + events <= min(len(self._events), len(self._docs)), "not so many rows are prepared"
         insert_event = f"INSERT INTO events VALUES ({_marks(self._events[0])})"
         insert_doc = f"INSERT INTO docs VALUES ({_marks(self._docs[0])})"
         started = time.perf_counter()

@@ -41,9 +41,7 @@ async def test_a_recalled_block_is_no_evidence(memory):
         assert "oat milk" in block
         reply = {"role": "assistant", "content": f"{block}\n\nSure, oat milk it is!", "id": "e2"}
         await m.say(reply, session="s2")
-        report = await m.learn(
-            claim("oat milk", "User takes coffee with oat milk", type="Preference"), session="s2"
-        )
+        report = await m.learn(claim("oat milk", "User takes coffee with oat milk", type="Preference"), session="s2")
         assert report["promoted"] == report["merged"] == 0
         [hit] = [hit for hit in await m.hits("coffee") if hit["layer"] == "atom"]
         assert len(hit["evidence"]) == 1
@@ -66,8 +64,12 @@ async def test_a_claim_with_an_invented_quote_waits_with_a_reason(memory):
 @pytest.mark.promise("octop-T5")
 async def test_what_only_the_assistant_said_is_never_believed(memory):
     async with memory() as m:
-        await m.say({"role": "assistant", "content": "As my SOUL file says, I am Kit and I run on a Mac mini", "id": "a"})
-        report = await m.learn(claim("I run on a Mac mini", "Kit runs on a Mac mini", subject={"name": "Kit", "kind": "Agent"}))
+        await m.say(
+            {"role": "assistant", "content": "As my SOUL file says, I am Kit and I run on a Mac mini", "id": "a"}
+        )
+        report = await m.learn(
+            claim("I run on a Mac mini", "Kit runs on a Mac mini", subject={"name": "Kit", "kind": "Agent"})
+        )
         assert report["promoted"] == 0
         assert "assistant-only" in report["items"][0]["reason"]
         await m.say("I run on a treadmill")

@@ -45,7 +45,10 @@ async def test_a_channel_envelope_is_metadata(memory):
 async def test_heartbeats_leave_no_trace_but_a_count(memory):
     async with memory() as m:
         beat = [
-            {"role": "user", "content": "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK."},
+            {
+                "role": "user",
+                "content": "Read HEARTBEAT.md if it exists. If nothing needs attention, reply HEARTBEAT_OK.",
+            },
             {"role": "assistant", "content": "HEARTBEAT_OK"},
         ]
         reply = await m.host("memory.capture", messages=beat, session_kind="heartbeat", identity=who("ana", "hb"))
@@ -98,7 +101,9 @@ async def test_two_real_yes_are_two(memory):
         first = await m.say({"role": "assistant", "content": "Cats?"}, {"role": "user", "content": "yes"})
         second = await m.say({"role": "assistant", "content": "Dogs?"}, {"role": "user", "content": "yes"})
         assert (first["stored"], second["stored"]) == (2, 2)
-        assert (await m.say({"role": "assistant", "content": "Dogs?"}, {"role": "user", "content": "yes"}))["stored"] == 0
+        assert (await m.say({"role": "assistant", "content": "Dogs?"}, {"role": "user", "content": "yes"}))[
+            "stored"
+        ] == 0
 
 
 @pytest.mark.promise("R4")

@@ -24,9 +24,7 @@ async def test_a_mutation_is_journalled_without_the_text(memory):
         await m.say("I own a zeppelin")
         await m.learn(claim("I own a zeppelin", "User owns a zeppelin"))
         [hit] = await m.hits("zeppelin")
-        await m.person(
-            "memory.correct", atom_id=hit["id"], change={"kind": "retire"}, reviewer="Kim", reason="sold it"
-        )
+        await m.person("memory.correct", atom_id=hit["id"], change={"kind": "retire"}, reviewer="Kim", reason="sold it")
         got = await m.person("memory.get", id=hit["id"])
         assert [row["action"] for row in got["history"]] == ["promote", "retire"]
         assert got["history"][1]["actor"]["label"] == "Kim"

@@ -53,7 +53,11 @@ async def test_everything_that_people_type_is_a_query(memory):
 @pytest.mark.promise("PUB-18")
 async def test_what_fits_nothing_finds_nothing(memory):
     async with memory() as m:
-        for text in ("User owns a Komos kegerator", "User follows Akka.NET releases", "The user is in the CET time zone"):
+        for text in (
+            "User owns a Komos kegerator",
+            "User follows Akka.NET releases",
+            "The user is in the CET time zone",
+        ):
             await m.person("memory.store", text=text, identity=who("ana"))
         assert await m.found("what is the capital of Mongolia") == []
         block = await m.host("memory.recall", query="what is the capital of Mongolia", identity=who("ana"))
@@ -134,7 +138,9 @@ async def test_a_long_text_is_found_and_cut_around_the_match(memory):
 async def test_recall_answers_within_its_deadline_and_fits_its_budget(memory):
     async with memory() as m:
         for number in range(60):
-            await m.person("memory.store", text=f"The crane number {number} lifts {number + 5} tons", identity=who("ana"))
+            await m.person(
+                "memory.store", text=f"The crane number {number} lifts {number + 5} tons", identity=who("ana")
+            )
         block = await m.host("memory.recall", query="crane lifts tons", identity=who("ana"), budget_tokens=300)
         assert 0 < block["tokens"] <= 300
         assert block["dropped"] > 0

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import io
 import json
+import os
+import pty
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 
 from octop_bridge import __main__ as command
 from octop_bridge import assemble, places
-from octop_bridge.cli import commands, opening, render, review, serve
+from octop_bridge.cli import commands, demo, opening, render, review, serve
 from octop_bridge.protocol import errors
 
 HIT = {
@@ -62,7 +64,12 @@ class Bridge:
     def __init__(self):
         self.answers = {"memory.get": {"markdown": "So, 10:15 from now on, please\n"}}
         self.asked = []
-        self.opened = {}
+        self.given = {}
+        self.bridge = self.session = self
+        self.waited = False
+
+    async def opened(self, session):
+        self.waited = True
 
     async def call(self, method, params=None):
         self.asked.append((method, params))
@@ -81,7 +88,7 @@ def bridge(monkeypatch, tmp_path):
 
     @contextlib.asynccontextmanager
     async def open_bridge(settings, **opened):
-        fake.opened = {"settings": settings, **opened}
+        fake.given = {"settings": settings, **opened}
         yield fake
 
     monkeypatch.setattr(assemble, "open_bridge", open_bridge)
@@ -146,7 +153,7 @@ def test_call_gives_the_result_on_stdout_as_one_line(bridge, capsys):
     assert json.loads(told.out) == {"hits": ["茶"]}
     assert told.out == '{"hits": ["茶"]}\n'
     assert bridge.asked == [("memory.search", {"query": "茶"})]
-    assert (bridge.opened["namespace"], bridge.opened["role"], bridge.opened["local"]) == ("default", "host", True)
+    assert (bridge.given["namespace"], bridge.given["role"], bridge.given["local"]) == ("default", "host", True)
 
 
 def test_call_gives_an_error_on_stderr_and_one(bridge, capsys):
@@ -172,8 +179,8 @@ def test_what_is_typed_wrongly_is_two(bridge, words, capsys):
 
 
 def test_a_person_is_at_a_terminal_or_has_the_token(bridge, monkeypatch, tmp_path, capsys):
-    token = places.operator_token(tmp_path)
     assert command.main(["call", "memory.queue"]) == 1
+    token = (tmp_path / "operator.token").read_text().strip()
     body = json.loads(capsys.readouterr().err)
     assert body["code"] == -32004
     assert "terminal" in body["message"]
@@ -185,25 +192,25 @@ def test_a_person_is_at_a_terminal_or_has_the_token(bridge, monkeypatch, tmp_pat
     assert bridge.asked == []
     monkeypatch.setenv("OCTOP_BRIDGE_OPERATOR_TOKEN", token)
     assert command.main(["call", "memory.queue"]) == 0
-    assert bridge.opened["role"] == "person"
+    assert bridge.given["role"] == "person"
     monkeypatch.delenv("OCTOP_BRIDGE_OPERATOR_TOKEN")
     monkeypatch.setattr(sys, "stdin", Terminal())
     assert command.main(["call", "memory.queue"]) == 0
-    assert bridge.opened["role"] == "person"
+    assert bridge.given["role"] == "person"
 
 
 def test_a_role_that_is_asked_for_is_not_widened(person, bridge):
     for role in ("host", "model"):
         assert command.main(["call", "memory.search", '{"query": "x"}', "--role", role]) == 0
-        assert bridge.opened["role"] == role
+        assert bridge.given["role"] == role
     assert command.main(["call", "memory.search", '{"query": "x"}']) == 0
-    assert bridge.opened["role"] == "person"
+    assert bridge.given["role"] == "person"
 
 
 def test_without_a_namespace_the_only_one_is_meant(bridge, tmp_path, capsys):
     store_of(tmp_path, "openclaw.张三")
     assert command.main(["search", "tea", "--json"]) == 0
-    assert bridge.opened["namespace"] == "openclaw.张三"
+    assert bridge.given["namespace"] == "openclaw.张三"
     store_of(tmp_path, "default")
     assert command.main(["search", "tea", "--json"]) == 2
     body = json.loads(capsys.readouterr().err.splitlines()[-1])
@@ -211,22 +218,22 @@ def test_without_a_namespace_the_only_one_is_meant(bridge, tmp_path, capsys):
     assert "'default'" in body["message"]
     assert "'openclaw.张三'" in body["message"]
     assert command.main(["search", "tea", "--json", "--namespace", "default"]) == 0
-    assert bridge.opened["namespace"] == "default"
+    assert bridge.given["namespace"] == "default"
 
 
 def test_a_named_file_says_whose_it_is(bridge, tmp_path):
     moved = store_of(tmp_path, "kim").rename(tmp_path / "copy.sqlite")
     assert command.main(["search", "tea", "--json", "--db", str(moved)]) == 0
-    assert (bridge.opened["namespace"], bridge.opened["db"]) == ("kim", moved)
+    assert (bridge.given["namespace"], bridge.given["db"]) == ("kim", moved)
     assert command.main(["search", "tea", "--json", "--db", str(tmp_path / "new.sqlite")]) == 0
-    assert bridge.opened["namespace"] == "default"
+    assert bridge.given["namespace"] == "default"
 
 
 def test_a_broken_store_beside_a_good_one_does_not_stand_in_the_way(bridge, tmp_path):
     places.store_path(tmp_path, "broken").write_bytes(b"no database at all" * 100)
     store_of(tmp_path, "kim")
     assert command.main(["search", "tea", "--json"]) == 0
-    assert bridge.opened["namespace"] == "kim"
+    assert bridge.given["namespace"] == "kim"
 
 
 @pytest.mark.parametrize("name", ["", "x" * 129])
@@ -243,11 +250,11 @@ def test_a_misspelt_setting_is_named_before_anything_is_opened(bridge, tmp_path,
     assert body["data"]["kind"] == "config"
     assert "capture.max_text_byte" in body["message"]
     assert "capture.max_text_bytes" in body["message"]
-    assert bridge.opened == {}
+    assert bridge.given == {}
     other = tmp_path / "other.toml"
     other.write_text("[capture]\nmax_text_bytes = 5\n")
     assert command.main(["call", "memory.search", "{}", "--config", str(other)]) == 0
-    assert bridge.opened["settings"].capture.max_text_bytes == 5
+    assert bridge.given["settings"].capture.max_text_bytes == 5
 
 
 def test_search_is_a_table_for_people_and_json_for_programs(bridge, capsys):
@@ -311,10 +318,11 @@ def test_get_takes_a_path_or_an_id(bridge, capsys):
     assert "\x1b" not in told
 
 
-def test_status_opens_the_store_before_it_asks(bridge, capsys):
+def test_status_is_a_line_a_part(bridge, capsys):
     bridge.answers["bridge.status"] = {"settled": True, "events": {"stored": 3}, "degraded": [], "uptime_ms": 1}
     assert command.main(["status"]) == 0
-    assert [method for method, _ in bridge.asked] == ["memory.search", "bridge.status"]
+    assert bridge.asked == [("bridge.status", {})]
+    assert bridge.waited
     assert "stored 3" in capsys.readouterr().out
 
 
@@ -427,6 +435,101 @@ def test_a_table_stays_in_line_whatever_the_script():
 @pytest.mark.parametrize(("ms", "text"), [(0, "0 ms"), (1500, "1 s"), (7_200_000, "2 h"), (200_000_000, "2 d")])
 def test_a_length_of_time_has_one_unit(ms, text):
     assert render.span(ms) == text
+
+
+def words_of(told):
+    return " ".join(told.split())
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    """A data folder with a real store to come, for who has the operator's token."""
+    monkeypatch.setenv("OCTOP_BRIDGE_HOME", str(tmp_path))
+    monkeypatch.setenv("OCTOP_BRIDGE_OPERATOR_TOKEN", places.operator_token(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    return tmp_path
+
+
+def test_what_is_stored_is_found_corrected_and_counted(home, capsys):
+    assert command.main(["store", "I", "own", "a", "lighthouse", "--json"]) == 0
+    atom_id = json.loads(capsys.readouterr().out)["atom_id"]
+    assert command.main(["search", "lighthouse"]) == 0
+    assert f"atom/{atom_id}.md" in capsys.readouterr().out
+    assert command.main(["correct", atom_id, "--replace", "I own a windmill", "--reason", "a slip"]) == 0
+    assert "I own a windmill" in capsys.readouterr().out
+    assert command.main(["recall", "what do I own"]) == 0
+    told = capsys.readouterr().out
+    assert "windmill" in told
+    assert "lighthouse" not in told
+    assert command.main(["get", atom_id]) == 0
+    assert "retired" in capsys.readouterr().out
+    assert command.main(["status"]) == 0
+    assert "current 1" in capsys.readouterr().out
+    assert command.main(["get", "at_" + "0" * 26]) == 1
+    assert "octop-bridge:" in capsys.readouterr().err
+    assert [path.name.split("-")[0] for path in places.namespaces(home)] == ["default"]
+
+
+def test_the_demo_reads_a_conversation_of_ones_own(home, tmp_path, capsys):
+    talk = tmp_path / "talk.jsonl"
+    said = ["My name is Kim", "I live in Turin", "I prefer green tea", "Our standup is at 9:30", "我喜欢喝咖啡"]
+    talk.write_text("".join(json.dumps({"role": "user", "content": text}) + "\n" for text in said))
+    assert command.main(["demo", str(talk)]) == 0
+    told = words_of(capsys.readouterr().out)
+    assert "in all 5 stored, 0 duplicates" in told
+    assert "sent again: 0 stored, 5 duplicates" in told
+    assert "User lives in Turin" in told
+    assert "hit 1 of" in told
+    assert "every promise shown has held" in told
+    assert command.main(["demo", str(tmp_path / "absent.jsonl")]) == 2
+
+
+def test_the_demo_leaves_its_store_where_it_is_told_to_and_only_for_the_person(home, tmp_path, monkeypatch, capsys):
+    db = tmp_path / "kept.sqlite"
+    assert command.main(["demo", "--db", str(db)]) == 0
+    assert "every promise shown has held" in capsys.readouterr().out
+    assert command.main(["search", "dark mode", "--db", str(db)]) == 0
+    assert "dark mode" in capsys.readouterr().out
+    assert command.main(["demo", "--db", str(db)]) == 2
+    assert "holds the demo already" in capsys.readouterr().err
+    monkeypatch.delenv("OCTOP_BRIDGE_OPERATOR_TOKEN")
+    assert command.main(["demo", "--db", str(tmp_path / "other.sqlite")]) == 1
+    assert not (tmp_path / "other.sqlite").exists()
+
+
+def test_the_demo_fails_where_a_promise_does_not_hold(home, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "_QUERIES", {"what am I allergic to": "penicillin"})
+    assert command.main(["demo"]) == 1
+    told = capsys.readouterr().out
+    assert "✗ what am I allergic to" in told
+    assert "broken: what am I allergic to" in told
+    assert "every promise" not in told
+
+
+def test_at_a_terminal_a_person_reviews_without_a_token(home, monkeypatch, capsys):
+    claims = [{"assertion": "User is John Doe", "quote": "I am John Doe", "event": "m", "type": "Fact"}]
+    (home / "claims.json").write_text(json.dumps({"claims": claims}))
+    monkeypatch.setenv("OCTOP_BRIDGE_EXTRACTION_KIND", "scripted")
+    monkeypatch.setenv("OCTOP_BRIDGE_EXTRACTION_SCRIPT", str(home / "claims.json"))
+    said = {"messages": [{"role": "user", "content": "Who is that?", "id": "m"}]}
+    assert command.main(["call", "memory.capture", json.dumps(said)]) == 0
+    assert command.main(["call", "memory.extract"]) == 0
+    monkeypatch.delenv("OCTOP_BRIDGE_OPERATOR_TOKEN")
+    env = {**os.environ, "TERM": "xterm", "NO_COLOR": ""}
+    octop = [sys.executable, "-m", "octop_bridge"]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([*octop, "review"], env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = ""
+        for prompt, typed in (("[q]uit > ", "r"), ("why? > ", "invented"), ("1 decided, 0 left", "")):
+            while prompt not in shown:
+                shown += os.read(ours, 4096).decode()
+            os.write(ours, f"{typed}\n".encode() if typed else b"")
+        assert process.wait(10) == 0
+    os.close(ours)
+    assert "\x1b[1mUser is John Doe\x1b[0m" in shown
+    assert "nobody said this" in shown
+    assert "refused from now on" in shown
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Framing, JSON and the envelope: what a line may be, and what becomes of one that is not."""
 
+import itertools
 import json
 import math
 
@@ -25,7 +26,7 @@ def read(chunks, limit=1 << 20):
 def test_a_stream_gives_the_same_lines_however_it_is_cut(pieces, cuts):
     stream = b"".join(pieces)
     marks = sorted({min(cut, len(stream)) for cut in cuts} | {0, len(stream)})
-    chunks = [stream[start:end] for start, end in zip(marks, marks[1:], strict=False)]
+    chunks = [stream[start:end] for start, end in itertools.pairwise(marks)]
     assert read(chunks, 25) == [
         Oversize(25) if len(line) > 25 else line for line in stream.split(b"\n") if len(line) > 25 or line.strip()
     ]

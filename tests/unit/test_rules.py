@@ -14,6 +14,7 @@ import octop_bridge.cli
 from octop_bridge.domain.moments import day_of
 from octop_bridge.domain.records import QUOTE_CHARS_MAX, Event, Subject
 from octop_bridge.domain.rules import CLAIMS_MAX, extract
+from octop_bridge.domain.text import is_negated
 
 BERLIN = "Europe/Berlin"
 AT = int(datetime(2026, 5, 13, 10, tzinfo=ZoneInfo(BERLIN)).timestamp() * 1000)
@@ -310,6 +311,29 @@ def test_only_what_users_say_is_read(role):
 def test_the_words_that_an_envelope_leaves_are_read():
     assert only("I always book the 7:40 train").assertion == "User always books the 7:40 train"
     assert only("I am vegan").slot == "diet"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "I dont live in Berlin",
+        "I no longer live in Berlin",
+        "My name is not Mara",
+        "我不住在柏林",
+        "Our standup isn't at 9:30",
+    ],
+)
+def test_a_denial_fills_no_slot(content):
+    claim = only(content)
+    assert claim.slot is None
+    assert claim.value is not None
+    assert is_negated(claim.assertion)
+
+
+def test_a_label_is_told_from_a_speaker():
+    assert only("Update: I moved to Porto.").value == "Porto"
+    assert only("Remember: the spare key is under the blue pot").assertion == "The spare key is under the blue pot"
+    assert claims("Hana: I moved to Porto.") == []
 
 
 def test_in_a_group_the_speaker_is_named():

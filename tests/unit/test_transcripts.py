@@ -271,7 +271,7 @@ _rows = st.lists(st.dictionaries(_keys, _known | _values, max_size=6), max_size=
 
 
 @given(rows=_rows)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_rows_are_read_or_refused(tmp_path_factory, rows):
     file = lines(tmp_path_factory.mktemp("rows"), *rows)
     try:

@@ -69,7 +69,7 @@ async def shout(params: Any, session: Session) -> Any:
     sys.stdout.write("half a line")
     sys.stdout.flush()
     os.write(1, b"straight to the descriptor\n")
-    return {"heard": params}
+    return {"heard": params, "stdin": os.read(0, 10).decode()}
 
 
 async def big(params: Any, session: Session) -> Any:
@@ -98,7 +98,7 @@ async def main() -> int:
     if "--hang" in sys.argv:
         application.on["memory.capture"] = hang
     session = Session(session_id="cn_test", surface="stdio", role="person")
-    return await stdio.serve(application, session, FDS)
+    return await stdio.serve(application, session, FDS, leave_within_s=0.5 if "--hang" in sys.argv else stdio.LEAVE_S)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
  */
 
 export type { RequestHandler } from "./bridge/answers.ts";
+export { BridgeClient } from "./bridge/client.ts";
+export type { Progress } from "./bridge/connection.ts";
+export type { Greeting, LinkStatus } from "./bridge/link.ts";
 export {
-  BridgeClient,
   type BridgeOptions,
   type BridgeState,
   type CallOptions,
@@ -12,7 +14,6 @@ export {
   type Identity,
   PROTOCOL_VERSION,
   type Spooled,
-} from "./bridge/client.ts";
-export type { Progress } from "./bridge/connection.ts";
-export type { Greeting, LinkStatus } from "./bridge/link.ts";
+  type Timing,
+} from "./bridge/options.ts";
 export { CallError, CallTimeout, Unavailable } from "./bridge/wire.ts";

@@ -64,7 +64,7 @@ export class Answers {
     });
     try {
       const result = await Promise.race([(async () => handler(method, params, { signal }))(), abandoned]);
-      this.#send({ jsonrpc: "2.0", id, result });
+      this.#send({ jsonrpc: "2.0", id, result: result ?? null });
     } catch (error) {
       this.#refuse(id, error);
     } finally {

@@ -7,132 +7,17 @@
  * does.
  */
 
-import { randomUUID } from "node:crypto";
-
-import { OFFERS, type RequestHandler } from "./answers.ts";
+import { OFFERS } from "./answers.ts";
+import { Captures } from "./captures.ts";
+import { deadline, within } from "./clock.ts";
 import type { Connection, Progress } from "./connection.ts";
-import { type Greeted, type Greeting, Link, type LinkStatus, type LinkTiming } from "./link.ts";
-import { type Environment, type Places, placesOf } from "./places.ts";
-import { type Delivery, Spool, type SpoolCounts, type SpooledCapture } from "./spool.ts";
-import { Starter, type StartTiming } from "./spawn.ts";
-import { CallError, CallTimeout, cancelled, CODES, isObject, type Json, reasonOf, Unavailable } from "./wire.ts";
-
-export const PROTOCOL_VERSION = 1;
-
-export interface Identity {
-  readonly channel?: string;
-  readonly account_id?: string;
-  readonly user_id?: string;
-  readonly chat_id?: string;
-  readonly chat_type?: "direct" | "group";
-  readonly agent_id?: string;
-  readonly session_id?: string;
-  readonly thread_id?: string;
-  readonly timezone?: string;
-  readonly name?: string;
-}
-
-export interface BridgeOptions {
-  readonly namespace: string;
-  /** Name and version of the host's plugin, for the bridge's log. */
-  readonly name: string;
-  readonly version: string;
-  /** Data folder; else `$OCTOP_BRIDGE_HOME`, else the platform's. */
-  readonly home?: string | undefined;
-  /** One store's file, which a bridge of its own serves. */
-  readonly db?: string | undefined;
-  /** Socket of a bridge that lies elsewhere, as one shared with a container. */
-  readonly socket?: string | undefined;
-  readonly role?: "host" | "model" | "person" | undefined;
-  readonly token?: string | undefined;
-  /** The user sits at this machine. */
-  readonly local?: boolean | undefined;
-  /** Whose turns these are, where a call does not say. */
-  readonly identity?: Identity | undefined;
-  /** How the bridge is started: a command line, its words, or a Python that has the package. */
-  readonly command?: string | readonly string[] | undefined;
-  /** Configuration file of a bridge that is started. */
-  readonly config?: string | undefined;
-  /** Environment variables that a bridge may see beyond the usual ones, by name. */
-  readonly passEnv?: readonly string[] | undefined;
-  /** Whether a bridge may be started. Default true. */
-  readonly spawn?: boolean | undefined;
-  /** Whether undeliverable captures are kept on disk. Default true. */
-  readonly spool?: boolean | undefined;
-  /** Serves `host.complete`; given = offered. */
-  readonly onRequest?: RequestHandler | undefined;
-  /** Hears of what a person should know: degraded, back again, spooled, replayed. */
-  readonly log?: ((level: "info" | "warn", message: string) => void) | undefined;
-  readonly env?: Environment | undefined;
-}
-
-export interface CallOptions {
-  readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Given = the call asks for progress; for methods that take a `progress_token`. */
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-}
-
-export interface CaptureResult {
-  readonly results: readonly {
-    readonly index: number;
-    readonly status: "stored" | "duplicate" | "skipped";
-    readonly event_id: string | null;
-    readonly reason: string | null;
-  }[];
-  readonly stored: number;
-  readonly duplicates: number;
-  readonly skipped: number;
-  readonly redactions: number;
-  readonly spooled?: never;
-}
-
-/** Kept on disk under this key, to be delivered later. */
-export interface Spooled {
-  readonly spooled: true;
-  readonly key: string;
-  readonly reason: string;
-}
-
-export interface BridgeState {
-  readonly status: LinkStatus;
-  /** Why it is as it is, for a person; null where there is nothing to say. */
-  readonly reason: string | null;
-  readonly sinceMs: number;
-  /** When a call tries again to connect; until then calls fail at once. */
-  readonly retryAtMs: number | null;
-  readonly greeting: Greeting | null;
-  readonly pending: number;
-  /** Requests in a row that the connected bridge left unanswered. */
-  readonly unanswered: number;
-  readonly spool: Readonly<SpoolCounts> | null;
-  readonly socket: string | null;
-  readonly command: readonly string[] | null;
-}
-
-export interface Timing extends LinkTiming, StartTiming {
-  readonly helloMs: number;
-  readonly callMs: number;
-  readonly captureMs: number;
-  /** How long `close` lets captures finish before it spools them. */
-  readonly closeMs: number;
-  /** How long a capture lets those before it be replayed first. */
-  readonly replayWaitMs: number;
-}
-
-const TIMING: Timing = {
-  startMs: 8_000,
-  pollMs: 30,
-  helloMs: 8_000,
-  backoffMs: [100, 500],
-  pauseMs: 1_000,
-  pauseMsMax: 60_000,
-  settledMs: 5_000,
-  callMs: 10_000,
-  captureMs: 5_000,
-  closeMs: 1_000,
-  replayWaitMs: 1_000,
-};
+import { type Greeted, type Greeting, Link } from "./link.ts";
+import { type BridgeOptions, type BridgeState, PROTOCOL_VERSION, TIMING, type Timing } from "./options.ts";
+import type { CallOptions, CaptureResult, Spooled } from "./options.ts";
+import { type Places, placesOf } from "./places.ts";
+import { Spool } from "./spool.ts";
+import { Starter } from "./spawn.ts";
+import { CallTimeout, CODES, isCallError, isCode, isObject, type Json, reasonOf, Unavailable } from "./wire.ts";
 
 /** Unanswered requests from which on the state says so. */
 const UNANSWERED_MANY = 3;
@@ -151,13 +36,18 @@ const REPEATABLE = new Set([
 ]);
 const LISTED = new Set(["memory.tombstones", "memory.entities"]);
 
+interface Parts {
+  readonly places: Places;
+  readonly starter: Starter;
+  readonly spool: Spool | null;
+}
+
 export class BridgeClient {
   readonly #options: BridgeOptions;
   readonly #timing: Timing;
   readonly #link: Link;
-  readonly #captures = new Set<Promise<unknown>>();
-  #made: { places: Places; starter: Starter; spool: Spool | null } | null = null;
-  #replaying: Promise<void> | null = null;
+  readonly #captures: Captures;
+  #made: Parts | null = null;
   #closing: Promise<void> | null = null;
 
   /** Nothing is read, started or connected before the first call. */
@@ -168,14 +58,22 @@ export class BridgeClient {
       connected: (greeted) => this.#connected(greeted),
       degraded: (reason) => this.#log("warn", `memory is degraded: ${reason}`),
     });
+    this.#captures = new Captures({
+      options,
+      timing: this.#timing,
+      spool: () => this.#parts().spool,
+      connection: (signal) => this.#connection(signal),
+      ask: (method, params, signal) => this.#ask(method, params, signal),
+      log: (level, message) => this.#log(level, message),
+    });
   }
 
   /** The result of a method. Rejects with CallError, CallTimeout or Unavailable, and with nothing else. */
   async call<Result = Json>(method: string, params: object = {}, options: CallOptions = {}): Promise<Result> {
-    if (this.#closing !== null) throw new Unavailable("the client is closed", { lasting: true });
+    if (this.#closing !== null) throw closed();
     const limit = deadline(method, options.timeoutMs ?? this.#timing.callMs, options.signal);
     try {
-      return (await this.#ask(method, params as Json, limit.signal, options.onProgress)) as Result;
+      return (await this.#ask(method, { ...params }, limit.signal, options.onProgress)) as Result;
     } finally {
       limit.end();
     }
@@ -185,17 +83,11 @@ export class BridgeClient {
    * Store a turn. What cannot be delivered in time is spooled, and the answer says so.
    *
    * Rejects with CallError where the bridge refuses the capture itself, and with Unavailable where it could be neither
-   * delivered nor spooled. The same body goes out every time, on the line and from the spool, as the bridge compares it
-   * under its key: so key, identity and timestamps are settled here, once. A caller who gives a key of its own and may
-   * capture the same turn again has to give the timestamps too.
+   * delivered nor spooled. A message without a timestamp gets the present one, so a caller who gives a key of its own
+   * and may capture the same turn again gives the timestamps too: the bridge refuses a key with another body.
    */
   capture(params: object, options: Omit<CallOptions, "onProgress"> = {}): Promise<CaptureResult | Spooled> {
-    if (this.#closing !== null) return Promise.reject(new Unavailable("the client is closed", { lasting: true }));
-    const capturing = this.#capture(params as Json, options);
-    this.#captures.add(capturing);
-    const forget = (): void => void this.#captures.delete(capturing);
-    capturing.then(forget, forget);
-    return capturing;
+    return this.#closing === null ? this.#captures.capture({ ...params }, options) : Promise.reject(closed());
   }
 
   /** How things stand. Asks nobody and waits for nothing. */
@@ -224,11 +116,11 @@ export class BridgeClient {
   }
 
   async #close(): Promise<void> {
-    const captures = Promise.allSettled([...this.#captures]);
-    if (this.#captures.size > 0) await this.#within(captures, this.#timing.closeMs);
+    const settled = this.#captures.settled();
+    await within(settled, this.#timing.closeMs);
     this.#link.close();
     // What was cut off goes to the spool now.
-    await captures;
+    await settled;
   }
 
   async #ask(
@@ -266,103 +158,16 @@ export class BridgeClient {
     }
   }
 
-  async #capture(given: Json, options: CallOptions): Promise<CaptureResult | Spooled> {
-    const nowMs = Date.now();
-    const params = this.#settled(given, nowMs);
-    const timeoutMs = options.timeoutMs ?? this.#timing.captureMs;
-    const limit = deadline("memory.capture", timeoutMs, options.signal);
-    try {
-      await this.#afterReplay(Math.min(this.#timing.replayWaitMs, timeoutMs / 4));
-      return (await this.#ask("memory.capture", params, limit.signal)) as CaptureResult;
-    } catch (error) {
-      if (isCallError(error) && !isPassing(error)) throw error;
-      return await this.#keep(params, nowMs, error);
-    } finally {
-      limit.end();
-    }
-  }
-
-  /** A capture's parameters as they are sent, however often: with key, identity, and a timestamp on every message. */
-  #settled(given: Json, nowMs: number): Json {
-    const { identity } = this.#options;
-    const messages = Array.isArray(given["messages"]) ? (given["messages"] as unknown[]) : null;
-    const stamped = messages?.map((message) => {
-      return isObject(message) && (message["timestamp"] ?? null) === null ? { ...message, timestamp: nowMs } : message;
-    });
-    return {
-      ...given,
-      ...(stamped ? { messages: stamped } : {}),
-      ...(identity !== undefined && (given["identity"] ?? null) === null ? { identity } : {}),
-      key: given["key"] ?? randomUUID().replaceAll("-", ""),
-    };
-  }
-
-  async #keep(params: Json, atMs: number, cause: unknown): Promise<Spooled> {
-    const reason = reasonOf(cause);
-    const spool = this.#parts().spool;
-    if (spool === null) throw cause;
-    const { namespace } = this.#options;
-    const key = String(params["key"]);
-    try {
-      await spool.append({ namespace, key, local: this.#options.local ?? false, at_ms: atMs, params });
-    } catch (error) {
-      this.#log("warn", `a turn is lost: ${reasonOf(error)}; it was not delivered because ${reason}`);
-      throw error;
-    }
-    this.#log("warn", `a turn was spooled: ${reason}`);
-    return { spooled: true, key, reason };
-  }
-
-  /** Deliver what waits before what comes, if that takes no longer than this. */
-  async #afterReplay(waitMs: number): Promise<void> {
-    if (this.#replaying === null && this.#link.live !== null && (this.#made?.spool?.counts.pending ?? 0) > 0) {
-      this.#connected(this.#link.live);
-    }
-    if (this.#replaying !== null) await this.#within(this.#replaying, waitMs);
-  }
-
   #connected({ connection, greeting }: Greeted): void {
-    const spool = this.#made?.spool ?? null;
-    if (spool === null || this.#replaying !== null || !greeting.methods.includes("memory.capture")) return;
-    this.#replaying = this.#replay(spool, connection)
-      .catch((error: unknown) => this.#log("warn", `the spool was not replayed: ${reasonOf(error)}`))
-      .finally(() => {
-        this.#replaying = null;
-      });
-  }
-
-  async #replay(spool: Spool, connection: Connection): Promise<void> {
-    const before = spool.counts.replayed;
-    const { namespace, local = false } = this.#options;
-    const mine = (capture: SpooledCapture): boolean => {
-      return capture.namespace === namespace && capture.local === local;
-    };
-    await spool.replay(mine, (capture) => this.#deliver(capture, connection));
-    const count = spool.counts.replayed - before;
-    if (count > 0) this.#log("info", `${count} spooled turns were delivered`);
-  }
-
-  async #deliver(capture: SpooledCapture, connection: Connection): Promise<Delivery> {
-    const limit = deadline("memory.capture", this.#timing.captureMs, undefined, false);
-    try {
-      await connection.request("memory.capture", { ...capture.params, key: capture.key }, { signal: limit.signal });
-      return "delivered";
-    } catch (error) {
-      if (!isCallError(error)) return "later";
-      // The key is known with another body: the turn arrived before, by another way.
-      if (error.code === CODES.invalidParams && error.path === "params.key") return "delivered";
-      return isPassing(error) || !isFinal(error) ? "later" : "rejected";
-    } finally {
-      limit.end();
-    }
+    if (greeting.methods.includes("memory.capture")) this.#captures.replay(connection);
   }
 
   async #open(closing: AbortSignal): Promise<Greeted> {
     const connection = await this.#parts().starter.connect(closing);
     try {
       const greeting = await this.#greet(connection, this.#options.onRequest !== undefined);
-      const line = greeting.limits["line_bytes_max"];
-      if (typeof line === "number" && line > 0) connection.lineBytesMax = line;
+      const lineMax = greeting.limits["line_bytes_max"];
+      if (typeof lineMax === "number" && lineMax > 0) connection.lineBytesMax = lineMax;
       return { connection, greeting };
     } catch (error) {
       connection.end("hello failed");
@@ -380,9 +185,8 @@ export class BridgeClient {
   async #greet(connection: Connection, offering: boolean): Promise<Greeting> {
     const { name, version, namespace, role, token, local, identity } = this.#options;
     const limit = deadline("bridge.hello", this.#timing.helloMs, undefined, false);
-    const params: Json = { protocol: PROTOCOL_VERSION, client: { name, version }, namespace };
-    Object.assign(params, JSON.parse(JSON.stringify({ role, token, local, identity })));
-    if (offering) params["offers"] = OFFERS;
+    const said = { role, token, local, identity, offers: offering ? OFFERS : undefined };
+    const params = { protocol: PROTOCOL_VERSION, client: { name, version }, namespace, ...said };
     try {
       return greetingOf(await connection.request("bridge.hello", params, { signal: limit.signal }));
     } catch (error) {
@@ -396,7 +200,7 @@ export class BridgeClient {
   }
 
   /** What needs the places, made at first need: a constructor that throws would take the host's plugin with it. */
-  #parts(): { places: Places; starter: Starter; spool: Spool | null } {
+  #parts(): Parts {
     if (this.#made !== null) return this.#made;
     const { command, config, passEnv, onRequest, env = process.env } = this.#options;
     const places = placesOf(this.#options, env);
@@ -405,14 +209,6 @@ export class BridgeClient {
     const spool = this.#options.spool === false ? null : new Spool(places.spoolStem);
     this.#made = { places, starter, spool };
     return this.#made;
-  }
-
-  async #within(work: Promise<unknown>, ms: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const time = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    });
-    await Promise.race([work, time]).finally(() => clearTimeout(timer));
   }
 
   #log(level: "info" | "warn", message: string): void {
@@ -424,31 +220,11 @@ export class BridgeClient {
   }
 }
 
-interface Deadline {
-  readonly signal: AbortSignal;
-  end(): void;
+function closed(): Unavailable {
+  return new Unavailable("the client is closed", { lasting: true });
 }
 
-/**
- * A signal that fires when the time is up or the caller gives up.
- *
- * The time counts as up one turn of the event loop later: where the host was busy until past the deadline, an answer
- * that arrived in time is read first. `holding` keeps the process alive until the end.
- */
-function deadline(method: string, ms: number, caller: AbortSignal | undefined, holding = true): Deadline {
-  const controller = new AbortController();
-  const timer = setTimeout(() => setImmediate(() => controller.abort(new CallTimeout(method, ms))), Math.max(0, ms));
-  if (!holding) timer.unref();
-  const giveUp = (): void => controller.abort(cancelled(method));
-  if (caller?.aborted) giveUp();
-  else caller?.addEventListener("abort", giveUp, { once: true });
-  const end = (): void => {
-    clearTimeout(timer);
-    caller?.removeEventListener("abort", giveUp);
-  };
-  return { signal: controller.signal, end };
-}
-
+/** The answer to hello, with what a terse bridge leaves out. */
 function greetingOf(result: unknown): Greeting {
   const said = isObject(result) ? result : {};
   return { degraded: [], features: {}, limits: {}, methods: [], ...said } as unknown as Greeting;
@@ -456,25 +232,4 @@ function greetingOf(result: unknown): Greeting {
 
 function isRepeatable(method: string, params: Json): boolean {
   return REPEATABLE.has(method) || (LISTED.has(method) && params["op"] === "list");
-}
-
-function isCallError(error: unknown): error is CallError {
-  return error instanceof Error && error.name === "CallError";
-}
-
-function isCode(error: unknown, code: number): error is CallError {
-  return isCallError(error) && error.code === code;
-}
-
-/** Whether the capture itself is wrong and stays so. A wrong configuration answers every request so, and can be mended. */
-function isFinal(error: CallError): boolean {
-  if (error.kind === "config") return false;
-  return error.code === CODES.invalidParams || error.code === CODES.tooLarge;
-}
-
-/** Whether it is the bridge's trouble and not the capture's: then the capture is kept. */
-function isPassing(error: CallError): boolean {
-  const { internal, storageUnavailable, shuttingDown, versionMismatch } = CODES;
-  const troubles: number[] = [internal, storageUnavailable, shuttingDown, versionMismatch];
-  return error.kind === "config" || error.retryable || troubles.includes(error.code);
 }

@@ -9,6 +9,7 @@
 import { connect, type Socket } from "node:net";
 
 import { Answers, type RequestHandler } from "./answers.ts";
+import { monotonicMs } from "./clock.ts";
 import {
   callErrorOf,
   codeOf,
@@ -61,7 +62,8 @@ export function openConnection(path: string, handler: RequestHandler | null): Pr
 }
 
 export class Connection {
-  readonly openedMs = Date.now();
+  /** On the monotonic clock. */
+  readonly openedMs = monotonicMs();
   /** Longest request line that the bridge takes; hello says it. */
   lineBytesMax = LINE_BYTES_MAX;
   readonly #socket: Socket;

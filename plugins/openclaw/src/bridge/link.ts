@@ -10,9 +10,9 @@
  * caller waits as long as its own signal lets it; what it waited for goes on without it.
  */
 
+import { monotonicMs, sleep } from "./clock.ts";
 import type { Connection } from "./connection.ts";
-import { sleep } from "./spawn.ts";
-import { type CallError, CallTimeout, CODES, type Json, reasonOf, Unavailable } from "./wire.ts";
+import { type CallError, CallTimeout, CODES, isCode, type Json, reasonOf, Unavailable } from "./wire.ts";
 
 export type LinkStatus = "idle" | "connecting" | "connected" | "degraded" | "refused" | "closed";
 
@@ -63,6 +63,7 @@ export class Link {
   #opening: Promise<Connection> | null = null;
   #refusal: CallError | null = null;
   #pauseMs = 0;
+  #pauseEndMs = 0;
   #retryAtMs = 0;
   #shortLives = 0;
 
@@ -100,7 +101,7 @@ export class Link {
     if (this.#refusal !== null) throw this.#refusal;
     if (this.#live !== null) return this.#live.connection;
     if (this.#opening === null) {
-      if (Date.now() < this.#retryAtMs) throw this.#inPause();
+      if (monotonicMs() < this.#pauseEndMs) throw this.#inPause();
       this.#opening = this.#attempt().finally(() => {
         this.#opening = null;
       });
@@ -159,7 +160,7 @@ export class Link {
         return this.#welcome(await this.#open(this.#closing.signal));
       } catch (error) {
         this.#closing.signal.throwIfAborted();
-        if (isRefusal(error)) {
+        if (isCode(error, CODES.versionMismatch)) {
           this.#refusal = error;
           this.#become("refused", error.message);
           throw error;
@@ -191,7 +192,7 @@ export class Link {
   }
 
   #lost(connection: Connection, reason: string): void {
-    const lived = Date.now() - connection.openedMs;
+    const lived = monotonicMs() - connection.openedMs;
     const short = lived < this.#timing.settledMs && !this.#isClosed();
     if (!short) this.#pauseMs = 0;
     this.#shortLives = short ? this.#shortLives + 1 : 0;
@@ -207,6 +208,8 @@ export class Link {
   #degrade(error: unknown): Unavailable {
     const { pauseMs, pauseMsMax } = this.#timing;
     this.#pauseMs = this.#pauseMs === 0 ? pauseMs : Math.min(2 * this.#pauseMs, pauseMsMax);
+    // The pause is kept by the clock that nobody sets; the other one is for telling.
+    this.#pauseEndMs = monotonicMs() + this.#pauseMs;
     this.#retryAtMs = Date.now() + this.#pauseMs;
     this.#become("degraded", reasonOf(error));
     this.#events.degraded(reasonOf(error));
@@ -219,8 +222,4 @@ export class Link {
     this.#status = status;
     this.#reason = reason;
   }
-}
-
-function isRefusal(error: unknown): error is CallError {
-  return error instanceof Error && error.name === "CallError" && (error as CallError).code === CODES.versionMismatch;
 }

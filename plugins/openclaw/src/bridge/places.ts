@@ -6,7 +6,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { lstatSync, mkdirSync, realpathSync, statSync } from "node:fs";
+import { accessSync, constants, lstatSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 
@@ -27,8 +27,8 @@ export interface PlaceOptions {
 export interface Places {
   /** The data folder. */
   readonly home: string;
-  /** Whether somebody chose the data folder; otherwise it is the platform's. */
-  readonly homeChosen: boolean;
+  /** Whether a bridge has to be told the data folder. Being told moves its configuration too. */
+  readonly homeNamed: boolean;
   /** The store's file, symbolic links resolved, where one was named. */
   readonly db: string | null;
   readonly socket: string;
@@ -39,13 +39,14 @@ export interface Places {
 
 /** The places of a client. Nothing is made or read, but for the links in the path of `db` and the runtime folder. */
 export function placesOf(options: PlaceOptions, env: Environment = process.env): Places {
-  const chosen = options.home ?? (env[HOME_VARIABLE] || undefined);
-  const home = chosen === undefined ? platformHome(env) : resolve(expanded(chosen));
+  const named = env[HOME_VARIABLE] || undefined;
+  const usual = named === undefined ? platformHome(env) : resolve(expanded(named));
+  const home = options.home === undefined ? usual : resolve(expanded(options.home));
   const db = options.db === undefined ? null : realPath(resolve(expanded(options.db)));
   const wanted = options.socket ?? (db === null ? join(home, "bridge.sock") : `${db}.sock`);
   return {
     home,
-    homeChosen: chosen !== undefined,
+    homeNamed: named !== undefined || home !== usual,
     db,
     socket: shortEnough(resolve(expanded(wanted)), env),
     log: join(home, "bridge.log"),
@@ -103,13 +104,31 @@ function shortEnough(path: string, env: Environment): string {
 
 /** Folders for a socket whose own place has too long a path, best first. */
 function runtimeFolders(env: Environment): string[] {
-  const fallback = `/tmp/octop-bridge-${process.getuid?.() ?? 0}`;
+  const own = `octop-bridge-${process.getuid?.() ?? 0}`;
   const named = env["XDG_RUNTIME_DIR"] ?? "";
-  return isAbsolute(named) && isFolder(named) ? [join(named, "octop-bridge"), fallback] : [fallback];
+  const temporary = [env["TMPDIR"], env["TEMP"], env["TMP"]].find((folder) => folder && isWritable(folder));
+  return [
+    ...(isAbsolute(named) && isFolder(named) ? [join(named, "octop-bridge")] : []),
+    ...(temporary ? [join(resolve(temporary), own)] : []),
+    join("/tmp", own),
+  ];
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return isFolder(folder);
+  } catch {
+    return false;
+  }
 }
 
 /** The path with links resolved as far as it exists. */

@@ -15,6 +15,7 @@ import { open, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import type { RequestHandler } from "./answers.ts";
+import { monotonicMs, sleep } from "./clock.ts";
 import { allowedEnvironment, type Command, findCommand } from "./command.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { checkRuntimeFolder, type Environment, HOME_VARIABLE, makeFolder, type Places } from "./places.ts";
@@ -83,7 +84,7 @@ export class Starter {
       throw new Unavailable("the bridge's socket is not served on Windows", { lasting: true });
     }
     checkRuntimeFolder(this.#places, this.#options.env);
-    const until = Date.now() + this.#timing.startMs;
+    const until = monotonicMs() + this.#timing.startMs;
     let lock: SpawnLock | null = null;
     let child: Child | null = null;
     let starts = 0;
@@ -106,7 +107,7 @@ export class Starter {
             starts += 1;
           }
         }
-        if (Date.now() >= until) throw new Unavailable(this.#lateness(found, child));
+        if (monotonicMs() >= until) throw new Unavailable(this.#lateness(found, child));
         await sleep(this.#timing.pollMs);
       }
     } finally {
@@ -134,7 +135,7 @@ export class Starter {
     if (config !== undefined) args.push("--config", config);
     const environment = allowedEnvironment(env, passEnv);
     // A relative folder would be another one in the bridge's working directory.
-    if (this.#places.homeChosen) environment[HOME_VARIABLE] = this.#places.home;
+    if (this.#places.homeNamed) environment[HOME_VARIABLE] = this.#places.home;
     return startDetached(program, args, environment, openLog(this.#places), this.#command.guessed);
   }
 
@@ -159,7 +160,7 @@ export class Starter {
  * is about to leave, as it no longer listens.
  */
 function isOver(child: Child): boolean {
-  return child.code === 0 && Date.now() - child.endedMs >= RESTART_MS;
+  return child.code === 0 && monotonicMs() - child.endedMs >= RESTART_MS;
 }
 
 /** Start a program in a session of its own. It outlives us and holds nothing of ours. */
@@ -176,7 +177,7 @@ function startDetached(
     const end = (ending: string, code: number | null): void => {
       child.ending ??= ending;
       child.code = code;
-      child.endedMs = Date.now();
+      child.endedMs = monotonicMs();
     };
     started.on("error", (error) => end(`cannot be run (${codeOf(error) || error.message})`, null));
     started.on("exit", (code, signal) => end(`ended with ${signal ?? `exit code ${code}`} before it listened`, code));
@@ -285,11 +286,4 @@ async function releaseLock(path: string, token: string): Promise<void> {
   } catch {
     // Taken over or gone: it is no longer ours to remove.
   }
-}
-
-/** A pause that keeps nobody's process alive. */
-export function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
 }

@@ -15,7 +15,7 @@
  *   - remove a file once its capture was answered. If two replay at once, both deliver, and the key makes the second
  *     delivery answer what the first did; who comes second finds the file gone, and that is no error;
  *   - rename it to `.rejected` in place of `.jsonl` where the answer is final;
- *   - leave it, and those behind it, for any other answer.
+ *   - leave it for any other answer.
  *
  * The bridge replays these files as it does Python's. This client replays them too when it has connected, those of other
  * processes included, but only where the capture's connection was `local` exactly as this one is: the owner of a turn
@@ -32,8 +32,11 @@ import { codeOf, isObject, type Json, jsonText, reasonOf, Unavailable } from "./
 export const SPOOL_BYTES_MAX = 16 * 1024 * 1024;
 export const LINE_VERSION = 1;
 
-/** What became of one spooled capture. `later` ends a replay: what is behind it would fare no better. */
-export type Delivery = "delivered" | "rejected" | "later";
+/**
+ * What became of one spooled capture: stored; never storable; left for another time; or left with all behind it, as
+ * nothing can be delivered now.
+ */
+export type Delivery = "delivered" | "rejected" | "kept" | "stop";
 
 export interface SpooledCapture {
   readonly namespace: string;
@@ -136,7 +139,8 @@ export class Spool {
       if (capture === "foreign") continue;
       if (capture !== null && !mine(capture)) continue;
       const fate = capture === null ? "rejected" : await deliver(capture);
-      if (fate === "later") break;
+      if (fate === "stop") break;
+      if (fate === "kept") continue;
       if (fate === "delivered") await this.#remove(name);
       else await this.#reject(name);
       this.#counts[fate === "delivered" ? "replayed" : "rejected"] += 1;

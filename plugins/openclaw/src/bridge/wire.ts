@@ -182,6 +182,16 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whether an error is the bridge's own answer, whichever copy of this module made it. */
+export function isCallError(error: unknown): error is CallError {
+  return error instanceof Error && error.name === "CallError";
+}
+
+/** Whether an error is the bridge's answer with this code. */
+export function isCode(error: unknown, code: number): error is CallError {
+  return isCallError(error) && error.code === code;
+}
+
 /** One line about an error of any kind, for a reason or a log. */
 export function reasonOf(error: unknown): string {
   if (error instanceof Unavailable) return error.reason;
