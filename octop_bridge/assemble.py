@@ -62,6 +62,7 @@ class Bridge:
         self._failure = failure
         self._opening: dict[str, asyncio.Task[Context]] = {}
         self._trouble: dict[str, wire.DegradedView] = {}
+        self._warming: asyncio.Task[None] | None = None
         self._closing = False
         self.connections = 0
         self.host = Host(
@@ -81,8 +82,10 @@ class Bridge:
         return self._failure
 
     async def ready(self) -> None:
-        """The heavy half of the start: what every call but a greeting needs, imported off the loop."""
-        await asyncio.to_thread(dispatch.warm)
+        """The heavy half of the start: what every call over a wire needs, imported once, off the loop."""
+        if self._warming is None:
+            self._warming = asyncio.create_task(asyncio.to_thread(dispatch.warm), name="warm")
+        await asyncio.shield(self._warming)
 
     async def opened(self, session: Session) -> None:
         """Return when the session's namespace is open, or cannot be opened: then `result` says why."""
@@ -91,7 +94,7 @@ class Bridge:
 
     async def perform(self, method: dispatch.Method, params: Any, session: Session) -> bytes:
         """The encoded result of one call. Raises BridgeError."""
-        return msgspec.json.encode(await self.result(method, params, session))
+        return dispatch.encode(await self.result(method, params, session))
 
     async def result(self, method: dispatch.Method, params: Any, session: Session) -> Any:
         """The result Struct of one call. Raises BridgeError."""
@@ -156,7 +159,7 @@ class Bridge:
         return context
 
     async def _assemble(self, namespace: str) -> Context:
-        await self.ready()
+        await asyncio.to_thread(dispatch.warm_store)
         from octop_bridge.domain.identity import links_of  # noqa: PLC0415 - phase two
         from octop_bridge.storage.store import open_sqlite  # noqa: PLC0415
         from octop_bridge.work.desk import Desk  # noqa: PLC0415

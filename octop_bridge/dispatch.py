@@ -265,9 +265,13 @@ def encode_error(error: errors.BridgeError, request_id: Any = None) -> bytes:
 
 
 def warm() -> None:
-    """Import everything that a call needs and a greeting does not."""
+    """Import what a call over a wire needs and a greeting does not, what most calls need first."""
     _rpc()
-    for method in TABLE:
-        handler_of(method)
-    for module in ("domain.identity", "storage.sqlite", "storage.lease", "work.desk"):
+    for name in ("memory.search", "memory.recall", "memory.capture", *METHODS):
+        handler_of(METHODS[name])
+
+
+def warm_store() -> None:
+    """Import what opening a store needs."""
+    for module in ("storage.store", "storage.sqlite", "storage.lease", "work.desk", "domain.identity"):
         importlib.import_module(f"octop_bridge.{module}")

@@ -98,10 +98,7 @@ class ExtractionSettings(Struct, frozen=True):
 class RecallSettings(Struct, frozen=True):
     """What comes back into a prompt."""
 
-    deadline_ms: Annotated[int, Meta(ge=1, le=60_000, description="recall answers within this time")] = 1500
-    budget_tokens: Annotated[int, Meta(ge=0, le=100_000, description="most that a recalled block may take")] = 1200
     min_score: Annotated[float, Meta(ge=0, le=1, description="hits below this score are left out")] = 0.08
-    per_entity_max: Annotated[int, Meta(ge=1, description="facts about one thing in a block")] = 4
     search_timeout_s: Annotated[float, Meta(gt=0, description="a search gives up after this time")] = 10.0
 
 

@@ -44,8 +44,8 @@ def signature(text: str, subject: str | None = None) -> str:
     A signature is its own signature.
     """
     words = expand([token for token in scan(simplify(skeleton(text))) if _is_said(token)])
-    words = chinese_numbers([word for word in english_numbers(words) if word not in _ARTICLES])
-    words = ["1" if word == "one" else word for word in words]
+    words = ["1" if word == "one" else word for word in english_numbers(words) if word not in _ARTICLES]
+    words = chinese_numbers(words)
     if subject is not None:
         words = _folded_subject(words, subject)
     return " ".join(words)

@@ -3,8 +3,8 @@
 from octop_bridge.context import Call
 from octop_bridge.protocol import messages as wire
 from octop_bridge.storage.engine import Tx
-from octop_bridge.work.times import instant
 from octop_bridge.work.extraction import Report
+from octop_bridge.work.times import instant
 
 
 async def extract(call: Call, params: wire.ExtractParams) -> wire.ExtractResult:

@@ -123,7 +123,7 @@ async def _raw(tx: Tx, target: paths.Target, scope: Scope, *, model: bool) -> wi
     if model and await tx.all("refused_events", ids=[event.event_id]):
         raise errors.NotFoundError(_NOT_FOUND, hint="take the path that a hit gave")
     row = await tx.one("event_metadata", event_id=event.event_id)
-    metadata, host, outcome, state = row if row else (None, None, None, None)
+    metadata, host, outcome, state = row or (None, None, None, None)
     return wire.GetResult(
         path=paths.raw_path(event.event_id, event.at_ms),
         kind="raw",

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import msgspec
 
 from octop_bridge.domain.decisions import Park
-from octop_bridge.domain.small_talk import is_small_talk
 from octop_bridge.domain.promotion import decide
 from octop_bridge.domain.records import Claim, Event, Finding
+from octop_bridge.domain.small_talk import is_small_talk
 from octop_bridge.models import Answer, Extractor, ExtractorError
 from octop_bridge.storage import rows
 from octop_bridge.storage.apply import Applied, Hand, apply, count_refusal

@@ -79,9 +79,8 @@ async def _atom_arm(
     seen: dict[str, Atom] = {}
 
     async def keep(ids: list[str]) -> set[str]:
-        for atom_id, atom in (await _versions(tx, ids, wanted)).items():
-            if _fits(atom, scope, wanted):
-                seen[atom_id] = atom
+        known = await _versions(tx, ids, wanted)
+        seen.update({atom_id: atom for atom_id, atom in known.items() if _fits(atom, scope, wanted)})
         return {one for one in ids if one in seen}
 
     answer = await textindex.search(tx, scopes, terms, wanted.limit, deadline=deadline, keep=keep)

@@ -91,7 +91,6 @@ def evidence_view(event: Event, quote: str | None) -> wire.EvidenceView:
 
 async def history_of(tx: Tx, target_id: str, limit: int = 100) -> list[wire.JournalView]:
     """What happened to a thing, oldest first."""
-
     return [
         wire.JournalView(
             id=row[0],
@@ -107,7 +106,6 @@ async def history_of(tx: Tx, target_id: str, limit: int = 100) -> list[wire.Jour
 
 async def evidence_of(tx: Tx, event_ids: Sequence[str], quote: str) -> list[wire.EvidenceView]:
     """The cited events that exist, with the quote at those that hold it."""
-
     return [
         evidence_view(event, quote if find_span(quote, event.content) is not None else None)
         for event in await rows.events_by_id(tx, event_ids)

@@ -93,7 +93,7 @@ class StdioPeer:
         self.process.stdin.close()
         code = await asyncio.wait_for(self.process.wait(), 10)
         await self._reader
-        transport = self.process._transport  # noqa: SLF001 - asyncio leaves it to the collector, which warns
+        transport = self.process._transport
         transport.close()
         return code
 

@@ -198,3 +198,28 @@ async def test_shared_statements_reach_everybody_and_private_ones_do_not(memory)
         await m.person("memory.store", text="The wifi of Ana is called Puddle", identity=who("ana"))
         assert len(await m.found("wifi", user="ana")) == 2
         assert await m.found("wifi", user="bob") == ["The guest wifi is called Lagoon"]
+
+
+@pytest.mark.promise("octop-S4")
+async def test_a_claim_that_breaks_the_checks_waits_and_the_others_go_on(tmp_path, monkeypatch):
+    from contract.harness import open_memory
+
+    from octop_bridge.work import extraction
+
+    sound = extraction.decide
+
+    def breaks(gathered):
+        if "poison" in gathered.claim.assertion:
+            raise TypeError("compared what cannot be compared")
+        return sound(gathered)
+
+    monkeypatch.setattr(extraction, "decide", breaks)
+    async with open_memory("in-process", tmp_path) as m:
+        await m.say("I keep poison frogs", "I keep bees")
+        report = await m.learn(
+            claim("I keep poison frogs", "User keeps poison frogs"), claim("I keep bees", "User keeps bees")
+        )
+        assert (report["parked"], report["promoted"]) == (1, 1)
+        [item] = (await m.person("memory.queue"))["items"]
+        assert item["findings"][0]["kind"] == "failed"
+        assert await m.found("bees") == ["User keeps bees"]

@@ -251,6 +251,7 @@ async def test_hello_is_answered_before_anything_heavy_is_imported(tmp_path):
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.promise("octop-P16")
 async def test_a_wrong_method_and_a_foreign_id_say_what_to_do(tmp_path):
     peer = await spawn(tmp_path)
     with pytest.raises(Failure) as caught:

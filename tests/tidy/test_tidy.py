@@ -11,13 +11,16 @@ PACKAGE = ROOT / "octop_bridge"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
+LONG = {"protocol/messages.py": 700}
+"""What travels is one list, read from top to bottom."""
 BANNED = re.compile(r"(Manager|Service|Helper|Util|Utils|Base|Impl|Data|Info)$")
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_files_and_functions_fit_a_screen_and_have_honest_names(path):
     text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= FILE_LINES_MAX, "is it still one room?"
+    longest = LONG.get(str(path.relative_to(PACKAGE)), FILE_LINES_MAX)
+    assert text.count("\n") <= longest, "is it still one room?"
     assert not re.search(r"\b(TODO|FIXME|XXX)\b", text)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
