@@ -164,8 +164,11 @@ class Desk:
             or quiet_ms >= self._settings.quiet_s * 1000
         )
         self._hurry = False
-        if due or await self._store.pending_candidates():
+        if due:
             await self.extract()
+        elif await self._store.pending_candidates():
+            # Claims that a killed process had stored; events that are not due yet stay where they are.
+            await self.extract(limit=0)
 
     async def _note_failure(self, error: ExtractorError) -> None:
         self._failures += 1
